@@ -29,7 +29,7 @@ static void list_name(char *list, size_t size, size_t *used, const char *name)
         *used += (size_t)length;
 }
 
-/* `bundle`: NULL when it cannot be had, and then fy_error_text says why. */
+/* `bundle`: NULL if it cannot be opened; fy_error_text then says why. */
 static int fail_unknown(const ferry_scheduling *s, const fy_bundle *bundle)
 {
     char known[256] = "";
@@ -76,7 +76,7 @@ static int open_foreign(ferry_scheduling *s, const ferry_scheduler **out)
     return error;
 }
 
-/* Finds the scheduler wanted: in the table, in a shared object, or in the bundle. */
+/* Finds the scheduler that is asked for: in the table, in a shared object, or in the bundle. */
 static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
 {
     const ferry_scheduler *scheduler = find_scheduler(s, s->name);
@@ -202,7 +202,7 @@ const char *ferry_balance_scheduler(const ferry *f)
     return fy_scheduling_of(f)->name;
 }
 
-/* Copies what ties the object to ranks; NULL when nothing does. */
+/* Copies the object's affinity; NULL if it has none. */
 static int make_affinity(ferry *f, const ferry_balance_options *o, fy_affinity **out)
 {
     uint32_t ranks = o->priorities != NULL ? (uint32_t)ferry_ranks(f) : 0;
@@ -284,7 +284,7 @@ static bool is_first_member(const ferry *f)
     return ferry_member_rank(f, place) == ferry_rank(f);
 }
 
-/* Tells those that have joined, and are not among the members yet, whether the job balances. */
+/* Tells the ranks that have joined, and are not members yet, whether the job balances. */
 static void tell_newcomers(ferry *f)
 {
     const ferry_scheduling *s = fy_scheduling_of(f);
@@ -295,14 +295,14 @@ static void tell_newcomers(ferry *f)
             (void)fy_join_word(f, rank, &frame); /* without memory it does not balance yet */
 }
 
-/* Schedulers run under the lock and on either thread: theirs is a copy. */
+/* Schedulers run under the lock and on either thread, so they have a copy of their own. */
 static void look_who_is_present(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     size_t words = ((size_t)s->ranks + 63) / 64;
     uint64_t *present = fy_calloc(words + ((size_t)s->ranks + 1) / 2, sizeof *present);
     if (present == NULL)
-        return; /* schedulers ask some in vain, and send objects that come back */
+        return; /* schedulers ask absent ranks in vain, and the objects sent there come back */
     fy_control_lock(f);
     free(s->present);
     s->present = present;
@@ -337,8 +337,8 @@ static void set_phase(ferry *f, bool on)
     fy_control_unlock(f);
 }
 
-/* This rank has joined and balances from now on. It had no scheduler yet to hear what others have
- * told it before: each tells it once more. */
+/* This rank has joined and balances from now on. Before, it had no scheduler to take the reports of
+ * other ranks. So it asks each of them to report once more. */
 static void begin_to_balance(ferry *f)
 {
     const ferry_scheduling *s = fy_scheduling_of(f);
@@ -371,7 +371,8 @@ int ferry_balance_enable(ferry *f, bool on)
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "balance_phase: not allowed inside a handler");
     int error = prepare_phase(f, on);
-    /* Before the barrier when it goes off, so that nothing starts to move after it. */
+    /* If balancing goes off, this comes before the barrier, so that no object starts to move after
+     * it. */
     if (error == 0 && on)
         error = fy_barrier_phase(f, fy_scheduling_of(f)->known.name, true);
     if (error != 0)
@@ -467,14 +468,16 @@ static void drain(ferry *f)
     fy_helper_stop(s);
     s->on = false;
     fy_balance_flush(s, FY_APP);
-    (void)fy_done_drain(f); /* what was still being sent when all were told the end */
+    (void)fy_done_drain(
+        f); /* objects that were still being sent when the ranks learned of the end */
 }
 
 static void close_layer(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     fy_helper_stop(s);
-    /* Takes what was sent before the last barrier: its layer destroys the objects among it. */
+    /* Takes in the frames that were sent before the last barrier. Their layer destroys the objects
+     * in them. */
     while (fy_control_poll(f) > 0)
         continue;
     s->objects->watch = NULL;

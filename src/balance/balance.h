@@ -1,16 +1,16 @@
-/* Balance, inside: one rank's scheduler, what it has decided and not yet done, and the helper
+/* Balance, inside: a rank's scheduler, its decisions that are not carried out yet, and the helper
  * thread.
  *
- * Threads: everything here but `table`, `scheduler`, `state` (constant once set, before the helper
- * exists) and `started` is touched under fy_control_lock. A scheduler's function runs with the lock
- * and only notes what it wants: words to send, objects to migrate. Its caller does that
- * after giving the lock back (fy_balance_flush), so the lock is held for nanoseconds and no send
- * waits under it.
+ * Threads: fy_control_lock guards everything here, with these exceptions. `table`, `scheduler` and
+ * `state` are constant once set, before the helper exists. `started` belongs to the application
+ * thread. A scheduler's function runs with the lock, and only notes what it wants: messages to
+ * send, objects to migrate. Its caller does that after it has released the lock (fy_balance_flush).
+ * So the lock is held for nanoseconds, and no send waits under it.
  *
- * While a task runs the helper serves the control lane; otherwise the application thread does, in
- * its polls, and the helper sleeps. `serving` says which, under the lock: a helper that holds the
- * lock polls only when it is true, so nothing it does can be missed by an application thread that
- * has since taken the lock. */
+ * While a task runs, the helper serves the control lane. Otherwise the application thread serves it
+ * in its polls, and the helper sleeps. `serving` says which, under the lock. A helper that holds
+ * the lock polls only if `serving` is true. So an application thread that takes the lock later
+ * misses nothing that the helper does. */
 #ifndef FY_BALANCE_H
 #define FY_BALANCE_H
 
@@ -25,12 +25,12 @@ enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512, FY_PARAMETERS_BYTE
 
 /* Kinds of frames. */
 enum {
-    FY_KIND_SCHEDULER = FY_KINDS_OF_BALANCE, /* control lane, either thread: words for the scheduler
-                                              */
-    FY_KIND_PHASE,                           /* whether the job balances, for one that has joined */
+    FY_KIND_SCHEDULER =
+        FY_KINDS_OF_BALANCE, /* control lane, either thread: messages of schedulers */
+    FY_KIND_PHASE,           /* whether the job balances, for a rank that has joined */
 };
 
-/* Words for a scheduler elsewhere, not sent yet. */
+/* A message for the scheduler of another rank, not sent yet. */
 typedef struct fy_note {
     int rank;
     uint64_t words[FY_FRAME_WORDS]; /* the last is the load of the rank that sends */
@@ -45,9 +45,9 @@ typedef enum fy_occasion { FY_ON_TASK, FY_ON_WORD, FY_ON_TIME } fy_occasion;
 typedef struct fy_reason {
     uint64_t time_ns, object;
     int target;
-    int asker; /* whose words the scheduler had just got; -1 for none */
+    int asker; /* the rank whose message the scheduler had just got; -1: none */
     fy_occasion occasion;
-    double load, asker_load; /* waiting here, and at the asker when it sent the words */
+    double load, asker_load; /* waiting here, and at the asker when it sent its message */
 } fy_reason;
 
 struct ferry_scheduling {
@@ -55,15 +55,16 @@ struct ferry_scheduling {
     fy_objects *objects;
     fy_port *port;
     int rank, ranks;
-    char name[FY_SCHEDULER_NAME_BYTES]; /* of the scheduler wanted, or a path */
-    bool forced;                        /* by the environment: the program has no choice */
-    void *plugin;                       /* the shared object it came from */
+    char name[FY_SCHEDULER_NAME_BYTES]; /* of the scheduler that is asked for, or a path */
+    bool forced;  /* the environment names it: the program's choice is ignored */
+    void *plugin; /* the shared object it came from */
     const ferry_scheduler *table[FY_SCHEDULERS_MAX];
     int table_count;
     ferry_scheduler known;            /* the one in use, as this library knows the struct */
     const ferry_scheduler *scheduler; /* `known`; NULL until it is needed */
     void *state;
-    char asked[FY_PARAMETERS_BYTES]; /* parameters, each behind a blank, until it is made */
+    char asked[FY_PARAMETERS_BYTES]; /* parameters, each after a blank, until the scheduler is made
+                                      */
     int misread;                     /* FERRY_EINVAL: one of them is out of its range */
     fy_random random;
     bool on;
@@ -71,11 +72,11 @@ struct ferry_scheduling {
     bool stop;
     bool started; /* a helper exists; application thread */
     uint64_t wake_ns;
-    _Atomic uint64_t helper_ns; /* that it has computed, when it last went to sleep */
+    _Atomic uint64_t helper_ns; /* the helper's computing time, as of its last sleep */
     uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
-    uint32_t restless; /* words sent since a task ran here */
+    uint32_t restless; /* messages sent since a task ran here */
     bool told_restless;
     uint64_t restless_ns; /* when the last RESTLESS_WORDS of them were counted */
     double load;          /* of the tasks that the scheduler has in its lists, */
@@ -83,7 +84,7 @@ struct ferry_scheduling {
     uint64_t *present;    /* a bit per rank: those that take objects, this one not among them; NULL:
                              all others, as from the start of most jobs */
     int present_count;
-    int *ring; /* with `present`: those, in their order behind this rank */
+    int *ring; /* with `present`: the same ranks, in their order after this one */
     /* The reasons for the scheduler's present decision, and its decisions so far. */
     fy_occasion occasion;
     int asker;
@@ -102,11 +103,12 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
     return fy_layer_state(f, FY_LAYER_BALANCE);
 }
 
-/* The scheduler was made: warns of parameters in the environment that it has not asked for.
+/* Warns, once the scheduler was made, of parameters in the environment that it has not asked for.
  * [application thread] */
 void fy_parameters_check(const ferry_scheduling *s);
 
-/* Whether a scheduler has all that it must have; `whose` begins what is said if it has not. */
+/* Whether a scheduler has all functions that it must have. If it has not, the error text begins
+ * with `whose`. */
 int fy_scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler);
 
 /* Finds the scheduler by its name and makes its state, once. FERRY_EINVAL: there is none of that
@@ -116,7 +118,7 @@ int fy_scheduler_prepare(ferry *f);
 /* Does what the scheduler has decided. [the thread named, lock not held] */
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread);
 
-/* Calls the scheduler's wake when its time, which it has named, has come. [lock held] */
+/* Calls the scheduler's wake when the time has come that the scheduler has named. [lock held] */
 void fy_balance_alarm(ferry_scheduling *s);
 
 static inline void fy_balance_wake(ferry_scheduling *s)
@@ -125,7 +127,7 @@ static inline void fy_balance_wake(ferry_scheduling *s)
         fy_balance_alarm(s);
 }
 
-/* While it is counted. [lock held] */
+/* Only while reasons are counted. [lock held] */
 uint64_t fy_scheduler_entered(ferry_scheduling *s, fy_occasion occasion);
 void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns);
 
@@ -143,7 +145,7 @@ static inline void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns)
         fy_scheduler_left(s, entered_ns);
 }
 
-/* Keeps why `object` goes to `rank`, for the trace. [lock held] */
+/* Keeps the reason why `object` goes to `rank`, for the trace. [lock held] */
 void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank);
 
 /* Adds a line for each move that the scheduler ordered to a trace file. [application thread] */
@@ -152,7 +154,7 @@ void fy_reasons_write(ferry *f, FILE *out);
 /* Runs a task, or several in a row while they are short. [application thread] */
 int fy_task_progress(ferry *f);
 
-/* Words from the scheduler of another rank. [either thread, lock held] */
+/* A message from the scheduler of another rank. [either thread, lock held] */
 fy_verdict fy_scheduler_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Starts the helper thread unless it runs, the job has one rank, FERRY_HELPER is 0 or the port

@@ -1,15 +1,16 @@
 /* Helper: the thread that answers other ranks' schedulers while a task runs.
  *
- * It sleeps in the port until a control frame comes for it. Then it does what a poll would. It
- * polls the control lane under the lock, and ships the objects that the scheduler gave away without
- * it. Sleep cannot miss work: frames that come while `serve` names the helper wake it, and those
- * that came before are polled by the application thread right after `serve`. The helper leaves
- * arrivals and departed objects to the application thread. It marks them under the lock and wakes
- * that thread, since its task may have ended meanwhile.
+ * It sleeps in the port until a control frame comes for it. Then it does the work of a poll: under
+ * the lock it polls the control lane, and without the lock it ships the objects that the scheduler
+ * gave away. It misses no work while it sleeps. Frames that come while `serve` names the helper
+ * wake it. The application thread polls the frames that came earlier, right after `serve`. The
+ * helper leaves arrivals and departed objects to the application thread. It marks them under the
+ * lock and wakes that thread, because its task may have ended meanwhile.
  *
- * Words that the application thread sent just before a task, to a rank without room, wait in its
- * backlog until the task has ended: the backlog is not the helper's to touch. That takes more words
- * at once than a ring has slots, to a rank whose own helper does not take them out meanwhile. */
+ * The application thread may send messages just before a task to a rank without room. They wait in
+ * the backlog until the task has ended, because the helper may not touch the backlog. This takes
+ * more messages than a ring has slots, to a rank whose own helper does not take them out meanwhile.
+ */
 #include "balance/balance.h"
 
 #include "base/env.h"
@@ -36,8 +37,9 @@ static void helper_main(void *arg)
         }
         fy_control_unlock(s->f);
         fy_balance_flush(s, FY_HELPER);
-        /* The flush may have waited for room. That wait uses up the wakes that come during it, so
-         * what they announce is read after it: the end, and when to look again. */
+        /* The flush may have waited for room, and that wait consumes the wakes that come during it.
+         * So the two things that they announce are read after the flush: the end, and the time of
+         * the next look. */
         fy_control_lock(s->f);
         if (s->stop)
             break;
@@ -80,7 +82,8 @@ void fy_helper_stop(ferry_scheduling *s)
         return;
     fy_control_lock(s->f);
     s->stop = true;
-    /* It may wait for room at a rank whose helper waits too: this thread takes nothing in. */
+    /* The helper may wait for room at a rank whose helper waits too, since it takes no frames in.
+     */
     fy_control_serve(s->f, poll);
     fy_control_unlock(s->f);
     s->port->ops->transport.wake(s->port, FY_HELPER);

@@ -1,7 +1,6 @@
-/* Reasons: why a scheduler moved what it moved, and how long its functions took, while
- * FERRY_PROFILE or FERRY_TRACE count. The load of the rank that sends words to a scheduler goes
- * with them, so the reason of any scheduler's decision names the loads of both sides as they were.
- */
+/* Reasons: why a scheduler moved each object, and how long its functions took, while FERRY_PROFILE
+ * or FERRY_TRACE count. A message to a scheduler carries the load of the rank that sends it. So the
+ * reason of each decision names the loads of both sides at that time. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -78,8 +78,8 @@ static bool notes_reserve(ferry_scheduling *s)
 
 enum { RESTLESS_WORDS = 16384, RESTLESS_NS = 1000 * 1000 * 1000 };
 
-/* A scheduler that answers each refusal by the next request keeps all ranks busy. A simulation of
- * it comes to no end, since each word takes a moment only. */
+/* A scheduler that answers each refusal with the next request keeps all ranks busy. A simulation of
+ * it never ends, because each message takes only a moment. */
 static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
 {
     uint64_t now = ferry_scheduling_now(s), before = s->restless_ns;
@@ -128,7 +128,8 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
         fy_list_insert(&s->outbound, &record->link);
         return;
     }
-    /* In place, or not allowed now: the application thread gives it back to the scheduler. */
+    /* It moves in place, or must not move now: the application thread gives it back to the
+     * scheduler. */
     record->target = s->on && rank == s->rank ? rank : -1;
     record->state = FY_RETURNED;
     fy_list_insert(&s->objects->done, &record->link);
@@ -188,7 +189,7 @@ static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note
 
 static void ship(ferry_scheduling *s, fy_thread thread, fy_record *const *records, int count)
 {
-    /* Once shipped the records are the application thread's, and may be gone. */
+    /* Once shipped, the records belong to the application thread and may be freed. */
     int target = records[0]->target;
     int error = fy_records_ship(s->f, thread, records, count);
     if (error != 0)
@@ -198,8 +199,8 @@ static void ship(ferry_scheduling *s, fy_thread thread, fy_record *const *record
         s->port->ops->transport.wake(s->port, FY_APP);
 }
 
-/* Takes the oldest that is to be shipped and those behind it that go to the same rank. [lock held]
- */
+/* Takes the oldest object that is to be shipped, and those after it that go to the same rank. [lock
+ * held] */
 static int take_outbound(ferry_scheduling *s, fy_record *records[FY_SHIP_MAX])
 {
     int count = 0;

@@ -35,14 +35,14 @@ static choice pick(ferry_scheduling *s, fy_record *done)
     return c;
 }
 
-/* Whether something else than tasks has come. Words for the scheduler are for the helper, which may
- * have to wait for this very processor: who asks for work is not to wait for the end of the batch.
- */
+/* Whether anything but tasks has come. Messages for the scheduler count too. The helper takes them,
+ * but it may have to wait for this very processor, and a rank that asks for work must not wait for
+ * the end of the batch. */
 static bool is_disturbed(const ferry_scheduling *s, int count)
 {
     enum { LOOK_EVERY = 16 };
     const fy_port_ops *ops = s->port->ops;
-    /* relaxed: what is missed now is found after the batch. */
+    /* relaxed: a frame that is missed now is found after the batch. */
     return atomic_load_explicit(&s->objects->mail, memory_order_relaxed) ||
            (count % LOOK_EVERY == 0 && (ops->transport.pending(s->port, FY_DATA) ||
                                         ops->transport.pending(s->port, FY_CONTROL)));
@@ -57,7 +57,7 @@ int fy_task_progress(ferry *f)
         fy_layer_rest(f, FY_LAYER_BALANCE);
         return 0;
     }
-    /* The sender of a task may have to be told its end. */
+    /* The sender of a task may have to learn of its end. */
     if (!fy_op_end_reserve(f))
         return 0;
     do {

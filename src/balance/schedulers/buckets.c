@@ -5,7 +5,7 @@
 
 enum { LOWEST_EXPONENT = 999, HEAVY_TURNS = 31 }; /* of 2^-24, as a double has it */
 
-/* A double's exponent and the first bit behind it count half octaves; of 0 they are 0. */
+/* The exponent of a double and the first bit after it count half octaves. For 0 they are 0. */
 static inline uint32_t bucket_of(const fy_buckets *buckets, double load)
 {
     if (buckets->in_order)
@@ -142,7 +142,8 @@ static bool has_one_bucket(const fy_buckets *buckets)
     return words == 1;
 }
 
-/* After many turns of the heaviest bucket: another, each in its turn. Some bucket is not empty. */
+/* The bucket to take from: after many turns of the heaviest one, each other bucket in its turn. At
+ * least one bucket is not empty. */
 static const fy_bucket *another(fy_buckets *buckets)
 {
     buckets->passed = 0;

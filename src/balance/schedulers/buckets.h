@@ -1,10 +1,11 @@
-/* Priority buckets: the waiting objects of a rank on buckets of like load, first come first on each
- * bucket.
+/* Priority buckets: the waiting objects of a rank, in buckets of similar load. In each bucket the
+ * first object to come goes first.
  *
- * Buckets are half octaves of load. Everything takes constant time. The heaviest bucket goes first,
- * but every so often another has its turn, so that nothing waits for ever. Invariants: An item is
- * on the priority buckets exactly when its `queued` is true. Its `mark` is its load when it was put
- * there, or 0 if that was not above `floor`. `load` is the sum of the marks. */
+ * A bucket holds half an octave of load. Every operation takes constant time. The heaviest bucket
+ * goes first, but from time to time another one has its turn, so that no object waits for ever.
+ *
+ * Invariants: An item is in a bucket exactly if its `queued` is true. Its `mark` is its load when
+ * it was put there, or 0 if that was not above `floor`. `load` is the sum of the marks. */
 #ifndef FY_BUCKETS_H
 #define FY_BUCKETS_H
 
@@ -22,34 +23,35 @@ typedef struct fy_buckets {
     uint32_t count;
     uint32_t loaded; /* of them, with a mark above 0 */
     uint32_t passed; /* pops in a row that took from the heaviest bucket of several */
-    uint32_t turn;   /* of the buckets, when so many were passed over */
+    uint32_t turn;   /* the bucket whose turn is next, once `passed` is large enough */
     double load;
-    double floor;  /* with `in_order`: a load up to here counts as none; else 0 */
-    bool in_order; /* all are on one bucket: first come first, whatever the load */
+    double floor; /* with `in_order`: a load up to here counts as none; else 0 */
+    bool
+        in_order; /* all items are in one bucket: the first to come goes first, whatever its load */
 } fy_buckets;
 
-/* Puts `item` on when it has tasks; one that is on it goes to the bucket of its present load.
- * Returns whether it is new there. */
+/* Puts `item` into a bucket if it has tasks. If it is in one already, it goes to the bucket of its
+ * present load. Returns whether it is new. */
 bool fy_buckets_add(fy_buckets *buckets, ferry_schedulable *item);
 
-/* Takes `item` off when it is on. */
+/* Takes `item` out of its bucket, if it is in one. */
 void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item);
 
-/* Whether first come goes first from now on: see `in_order`. Takes time for each that is on. */
+/* Sets `in_order`. Takes time in proportion to the items. */
 void fy_buckets_set_order(fy_buckets *buckets, bool in_order);
 
-/* The object of the heaviest bucket that came first, or last; NULL when there is none. With
- * `in_order` the last of the heaviest, after a look at each. */
+/* The object of the heaviest bucket that came first, or last; NULL if there is none. With
+ * `in_order`: the last of the heaviest objects, after a look at each. */
 ferry_schedulable *fy_buckets_first(const fy_buckets *buckets);
 ferry_schedulable *fy_buckets_last(const fy_buckets *buckets);
 
-/* The object that follows `after`, which is on. If `after` is NULL: the first of the heaviest
- * bucket. NULL when there is none. They go in this order, but for the turns of other buckets. */
+/* The object that follows `after`, which is in a bucket. If `after` is NULL: the first of the
+ * heaviest bucket. NULL if there is none. Objects go in this order, except for the turns of other
+ * buckets. */
 ferry_schedulable *fy_buckets_ahead(const fy_buckets *buckets, const ferry_schedulable *after);
 
-/* Takes off the first of the bucket whose turn it is, as a rule the heaviest; NULL when there is
- * none.
- */
+/* Takes out the first object of the bucket whose turn it is, as a rule the heaviest. NULL if there
+ * is none. */
 ferry_schedulable *fy_buckets_pop(fy_buckets *buckets);
 
 #endif

@@ -23,7 +23,8 @@ static int base_of(const fy_coordinators *coordinators, int rank, int level)
     return rank / span * span;
 }
 
-/* Where the coordinator of the group stands that begins at `base`: -1 when nobody is there. */
+/* The rank of the coordinator of the group that begins at `base`; -1 if no rank of it is present.
+ */
 static int host_of(const ferry_scheduling *s, const fy_coordinators *coordinators, int base,
                    int level)
 {
@@ -100,8 +101,8 @@ static void free_levels(fy_coordinators *coordinators)
     coordinators->own_levels = 0;
 }
 
-/* Finds the coordinators above this rank, and makes those that stand on it: the lowest, up to some
- * level, or up to one for which there is no memory. */
+/* Finds the coordinators above this rank, and makes those that run on it: the levels from the
+ * lowest up to some level, or up to one for which there is no memory. */
 static int make_levels(ferry_scheduling *s, fy_coordinators *coordinators)
 {
     int error = 0;
@@ -167,7 +168,7 @@ static float heaviest_of(const fy_coordinator *coordinator)
     return heaviest;
 }
 
-/* The most that a child has to do which can give some of it. */
+/* The largest load of a child that can give some of it. */
 static float load_of(const fy_coordinator *coordinator)
 {
     float most = 0;
@@ -193,7 +194,7 @@ static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int le
     fy_coordinators_post(s, coordinators, &note);
 }
 
-/* Tells the coordinator above, if there is one, what has changed so much that it wants to know. */
+/* Tells the coordinator above, if there is one, of changes that are large enough for it. */
 static void update(ferry_scheduling *s, fy_coordinators *coordinators, int level)
 {
     const fy_coordinator *coordinator = &coordinators->levels[level - 1];
@@ -232,8 +233,9 @@ static void unpark(fy_coordinators *coordinators, int request)
         }
 }
 
-/* Whether to ask `a`: it has the heaviest object, so that what is left for the end is small, or,
- * when they are alike, the most. In steps it has the most to do. */
+/* Whether to ask `a` and not `b`: the child with the heaviest object, so that what is left for the
+ * end is small. If the objects are alike, the child with the most. In steps it is the child with
+ * the largest load. */
 static bool is_better(const fy_coordinator_child *a, const fy_coordinator_child *b, bool once)
 {
     float of_a = once ? a->load : a->heaviest, of_b = once ? b->load : b->heaviest;
@@ -242,7 +244,7 @@ static bool is_better(const fy_coordinator_child *a, const fy_coordinator_child 
     return a->supply > b->supply;
 }
 
-/* The child to ask, other than the one that wants; -1 when none has anything. */
+/* The child to ask, other than the child that wants work; -1 if none has any. */
 static int best_child(const fy_coordinators *coordinators, int level, int request, bool once)
 {
     const fy_coordinator *coordinator = &coordinators->levels[level - 1];
@@ -269,7 +271,7 @@ static bool route(ferry_scheduling *s, fy_coordinators *coordinators, int level,
     return true;
 }
 
-/* Whether the rank that wants is a child of this coordinator and has got work since. */
+/* Whether the rank that wants work is a child of this coordinator and has got work since. */
 static bool settled(const fy_coordinators *coordinators, int level, int request)
 {
     const fy_coordinator *coordinator = &coordinators->levels[level - 1];
@@ -302,12 +304,12 @@ static bool has_idle_child(const fy_coordinator *coordinator)
     return false;
 }
 
-/* With loads of different size, a rank that has lighter work than another, and less of it, gets one
- * of the other's heaviest objects before either runs out: heavy tasks begin early everywhere. It
- * arrives when the taker's task ends, and nobody else can have it until then. So nothing is traded
- * while a rank of the group has nothing to do. A rank does not trade on what it took, and a rank
- * with one heavy object keeps it. The coordinator's knowledge may be old: the note says what the
- * taker has, and the rank asked looks again. */
+/* A trade. If loads differ in size, a rank with lighter and less work than another gets one of the
+ * other's heaviest objects before either runs out. So heavy tasks begin early on all ranks. The
+ * object arrives when the taker's task ends, and no other rank can have it until then. So nothing
+ * is traded while a rank of the group has nothing to do. A rank does not trade away what it took,
+ * and a rank with one heavy object keeps it. The coordinator's knowledge may be old. So the note
+ * says what the taker has, and the rank that is asked compares again. */
 static void trade(ferry_scheduling *s, fy_coordinators *coordinators, int taker)
 {
     fy_coordinator *coordinator = &coordinators->levels[0];
@@ -347,8 +349,8 @@ static void serve_requests(ferry_scheduling *s, fy_coordinators *coordinators, i
     }
 }
 
-/* Reports may be older than what their rank took in a trade. It has begun that, at the latest, when
- * it asks for more. */
+/* A report may be older than the trade in which its rank took an object. The rank has begun that
+ * object at the latest when it asks for more. */
 static void learn(fy_coordinator_child *child, const fy_coordinator_note *note)
 {
     child->supply = note->supply;
@@ -379,7 +381,7 @@ static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int sour
                 trade(s, coordinators, i);
 }
 
-/* The coordinator above counts what it sends, and is told when it is wrong. */
+/* The coordinator above counts what it sends. It is told if its count is wrong. */
 static void hear_down(ferry_scheduling *s, fy_coordinators *coordinators,
                       const fy_coordinator_note *note)
 {
@@ -389,14 +391,14 @@ static void hear_down(ferry_scheduling *s, fy_coordinators *coordinators,
     update(s, coordinators, note->level);
 }
 
-/* The coordinator above has lost what it knew. */
+/* The coordinator above has lost its knowledge. */
 static void report_up_again(ferry_scheduling *s, fy_coordinators *coordinators, int level)
 {
     if (level < coordinators->level_count)
         report_up(s, coordinators, level, -1, false);
 }
 
-/* A note for this rank, not for a coordinator that it has. */
+/* A note for this rank, not for a coordinator that runs on it. */
 static void rank_hears(ferry_scheduling *s, fy_coordinators *coordinators,
                        const fy_coordinator_note *note)
 {
@@ -449,9 +451,9 @@ void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, in
     }
 }
 
-/* Reports may have come before this rank had the coordinator that they are for. Their ranks need
- * not have learned yet where it stands. So a coordinator that is made asks for them, and ranks
- * report again when they learn of a change. Whichever is later finds the other done. */
+/* Reports may have come before this rank had the coordinator for which they are. The ranks that
+ * sent them may not have learned yet on which rank it runs. So a new coordinator asks for reports,
+ * and ranks report again when they learn of a change. The later of the two finds the other done. */
 int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators)
 {
     free_levels(coordinators);

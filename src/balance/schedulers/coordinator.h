@@ -1,19 +1,21 @@
-/* Coordinator: where ranks that have work to give and ranks that want some are brought together.
+/* Coordinator: brings the ranks that have work to give and the ranks that want work together.
  *
- * Coordinators form a tree over the numbers of ranks, in groups of A, the number of children,
- * groups of A times A, and so on. The coordinator of a group stands on the first rank of it that is
- * there (that takes objects). So the first of all has one of each level; the highest is the root.
- * When a rank comes or goes only the coordinators that it had, or gets, are others'. A child (a
- * rank for level 1, else a coordinator) reports UP what it has to give, or that a rank wants. A
- * coordinator that knows of a child with something to give sends the work request DOWN to it; else
- * the work request goes up, and at the root it stays until somebody reports. So a work request
- * takes two steps per level at most, and the root hears of a subtree only when what it has doubles,
- * halves, or comes to an end.
+ * Coordinators form a tree over the numbers of ranks: groups of A ranks, where A is the number of
+ * children, groups of A times A, and so on. The coordinator of a group runs on the first rank of
+ * the group that takes objects. So the first rank of all has a coordinator of each level, and the
+ * highest one is the root. When a rank comes or goes, only the coordinators that it had, or gets,
+ * move to other ranks. A child is a rank for level 1, and a coordinator for the other levels. A
+ * child reports UP what it has to give, or that a rank wants work. A coordinator that knows of a
+ * child with something to give sends the work request DOWN to it. Otherwise the work request goes
+ * up. At the root it stays until a child reports. So a work request takes at most two steps per
+ * level. The root learns of a subtree only when what the subtree has doubles, halves, or comes to
+ * an end.
  *
  * A coordinator's knowledge may be old. A child that is asked in vain sends the work request up
  * again, with what it really has. The coordinator counts what it has sent down. So each work
- * request tries each child a bounded number of times. Invariant: a work request is at one place: on
- * its way, or at the root. One that is to be met at `once` is dropped at the root instead. */
+ * request tries each child a bounded number of times. Invariant: a work request is in one place: in
+ * flight, or at the root. A work request that needs an immediate answer (`once`) is dropped at the
+ * root. */
 #ifndef FY_COORDINATOR_H
 #define FY_COORDINATOR_H
 
@@ -26,32 +28,33 @@ typedef enum fy_coordinator_word {
     FY_COORDINATOR_DOWN,
     FY_COORDINATOR_CANCEL,
     FY_COORDINATOR_AGAIN, /* downwards: report again */
-    FY_COORDINATOR_TRADE, /* to a rank: give to one that is busy itself, if that is fair */
+    FY_COORDINATOR_TRADE, /* to a rank: give to a rank that is busy itself, if that is fair */
 } fy_coordinator_word;
 
-/* The words between a child and its coordinator. */
+/* A message between a child and its coordinator. */
 typedef struct fy_coordinator_note {
     fy_coordinator_word word;
     int level;       /* of the receiver; 0 is a rank itself */
     int request;     /* the rank that wants work, or -1 */
     uint32_t supply; /* UP: objects that the child can give */
-    float heaviest;  /* UP: load of the heaviest of them; TRADE: of those that the taker has */
+    float heaviest;  /* load of the heaviest: UP, of those objects; TRADE, of the taker's objects */
     bool once;       /* the work request is not kept at the root, but dropped */
     float load;      /* UP from a rank: all it has to do; TRADE: what the taker has to do */
 } fy_coordinator_note;
 
 typedef struct fy_coordinator_child {
-    int host; /* the rank that it stands on; -1: nobody is there */
+    int host; /* the rank on which it runs; -1: no rank of the group is present */
     uint32_t supply;
     float heaviest, load;
-    float took; /* load of what it took in a trade and has not begun; 0 for nothing */
-    bool came;  /* it has reported that it has that: what it says later knows of it */
+    float took; /* load of the object that it took in a trade and has not begun; 0: none */
+    bool came;  /* it has reported that object: its later reports include it */
 } fy_coordinator_child;
 
 typedef struct fy_coordinator {
     int base; /* the first number of its group */
     int child_count;
-    uint32_t reported; /* to the coordinator above, less what that has sent since */
+    uint32_t
+        reported; /* to the coordinator above, less the work requests that this has sent since */
     float reported_heaviest;
     fy_coordinator_child *children;
 } fy_coordinator;
@@ -61,16 +64,16 @@ typedef struct fy_coordinators {
     fy_coordinator levels[FY_COORDINATOR_LEVELS_MAX]; /* [0] is the coordinator of level 1; those
                                                          this rank has */
     int own_levels;
-    int hosts[FY_COORDINATOR_LEVELS_MAX]; /* where the coordinators above this rank stand, by level
+    int hosts[FY_COORDINATOR_LEVELS_MAX]; /* the ranks of the coordinators above this rank, by level
                                              from 1 */
     int *requests;                        /* at the root: oldest first */
     uint32_t request_count, request_capacity;
     /* Sends a note to another rank. */
     void (*send)(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note);
-    /* A note of level 0 for this rank: work is wanted by `note->request`, DOWN or in a TRADE. */
+    /* A note of level 0 for this rank: `note->request` wants work, DOWN or in a TRADE. */
     void (*asked)(ferry_scheduling *s, void *context, const fy_coordinator_note *note);
-    /* The coordinator above this rank knows nothing of it: report, and repeat the work request if
-     * there is one. */
+    /* The coordinator above this rank has no knowledge of it: report, and repeat the work request
+     * if there is one. */
     void (*again)(ferry_scheduling *s, void *context);
     void *context;
 } fy_coordinators;
@@ -80,20 +83,20 @@ typedef struct fy_coordinators {
 int fy_coordinators_init(ferry_scheduling *s, fy_coordinators *coordinators, int children);
 void fy_coordinators_fini(fy_coordinators *coordinators);
 
-/* Others take objects than before: finds where coordinators stand now. The knowledge of this rank's
- * coordinators is lost, and asked for again. The caller reports anew. FERRY_ENOMEM: work requests
- * that come here are lost. */
+/* The set of ranks that take objects has changed: finds the ranks on which coordinators run now.
+ * The knowledge of this rank's coordinators is lost, and they ask for it again. The caller reports
+ * anew. FERRY_ENOMEM: work requests that come here are lost. */
 int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators);
 
-/* Takes a note to where it belongs: to the coordinator of its level above this rank. */
+/* Sends a note to the coordinator of its level above this rank. */
 void fy_coordinators_post(ferry_scheduling *s, fy_coordinators *coordinators,
                           const fy_coordinator_note *note);
 
-/* A note from `source`, which may be this rank. Malformed ones are dropped. */
+/* Handles a note from `source`, which may be this rank. Drops a malformed one. */
 void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, int source,
                           const fy_coordinator_note *note);
 
-/* Whether a rank that has so much to do is to give its heaviest object to the taker of a TRADE. */
+/* Whether a rank with this load should give its heaviest object to the taker of a TRADE. */
 bool fy_coordinator_trade_is_fair(float heaviest, float load, const fy_coordinator_note *trade);
 
 void fy_coordinator_note_write(const fy_coordinator_note *note,
@@ -101,7 +104,7 @@ void fy_coordinator_note_write(const fy_coordinator_note *note,
 bool fy_coordinator_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS],
                               fy_coordinator_note *note);
 
-/* Whether two counts differ so much that a coordinator wants to know. */
+/* Whether two counts differ so much that the coordinator should be told. */
 bool fy_coordinator_differs(uint32_t a, uint32_t b);
 
 /* Whether two loads are more than a quarter apart. */

@@ -1,35 +1,37 @@
-/* Ferry, the default: an idle rank gets waiting work within a few messages, wherever it is.
+/* Ferry, the default: an idle rank gets waiting work within a few messages, wherever that work is.
  *
- * A rank without work sends one work request to its coordinator (coordinator.h), which finds
- * somebody to ask; a rank with work reports how much it can give, when that changes by a factor.
- * The rank asked sends an object, or sends the work request on. Nobody polls and nobody is refused:
- * a work request that cannot be met now waits at the root of the coordinators until work is
- * reported there.
+ * A rank without work sends one work request to its coordinator (coordinator.h), which finds a rank
+ * to ask. A rank with work reports how much it can give whenever that changes by a factor. The rank
+ * that is asked sends an object, or sends the work request on. No rank polls, and no work request
+ * is refused: if it cannot be met now, it waits at the root of the coordinators until a rank
+ * reports work.
  *
- * How much to give: one object, while a task takes long against a message. Else as many as take
- * SLICE_US together, up to half; then a work request is sent already when the last task begins. The
- * heaviest object goes first, to others as to the own processor, so that what is left for the end
- * is small. When loads differ, coordinators also trade: see coordinator.c.
+ * How much to give: one object, if a task takes long compared with a message. Otherwise as many
+ * objects as take SLICE_US together, up to half of them. A rank then sends its work request when
+ * its last task begins. The heaviest object goes first, both to other ranks and to this processor,
+ * so that what is left for the end is small. If loads differ, coordinators also trade: see
+ * coordinator.c.
  *
  * When not to give: a rank that had nothing and gets tasks gives none for a moment (GRACE_US, and
- * less when tasks are short). When many ranks get their tasks together, those that are first ready
- * to run would otherwise take from their neighbours what these are about to begin. With few tasks
- * per rank one such move costs a whole task at the end. Nor does the rank begin at once, but after
- * a thousandth of a task. Ranks that were told to begin send each other tasks within moments. These
- * are taken in between tasks only, so it could neither choose among them nor give them away.
- * A slow network needs more: the rank measures the time from a work request to the object that it
- * brought, and waits three times as long, at most a hundredth of a task.
+ * less if tasks are short). Many ranks may get their tasks together. Without the pause, the ranks
+ * that are first ready to run would take objects that their neighbours are about to begin. With few
+ * tasks per rank one such move costs a whole task at the end. The rank also does not begin
+ * immediately, but after a thousandth of a task. Ranks that were told to begin send each other
+ * tasks within moments. A rank takes these in only between tasks. So if it began immediately, it
+ * could neither choose among them nor give them away. A slow network needs a longer pause: the rank
+ * measures the time from a work request to the object that it brought, and waits three times as
+ * long, at most a hundredth of a task.
  *
- * Steps: tasks are short and come again and again to the same objects. Then what a rank lacks now
- * is on its way to it, and an object that moves takes the tasks of later steps along. So an idle
- * rank asks after PAUSE_NS. A work request is met at once, by the rank with the most load, or
- * dropped and repeated after a pause that grows. One object moves at a time, if not much more goes
- * than stays. Tasks run in the order in which they come, so that neighbours get their messages in
- * turn. Busy ranks do not trade. An object with no more than a sixteenth of the greatest load of
- * late counts as one without load: messages that come in between steps are no reason to move it. A
- * rank that is asked so takes up this rule.
+ * Steps: tasks are short and come again and again to the same objects. Then the work that a rank
+ * lacks now is in flight to it, and an object that moves takes the tasks of later steps along. So
+ * an idle rank asks after PAUSE_NS. The rank with the most load meets a work request immediately,
+ * or the request is dropped, and repeated after a pause that grows. One object moves at a time, if
+ * not much more goes than stays. Tasks run in the order in which they come, so that neighbours get
+ * their messages in turn. Busy ranks do not trade. An object with at most a sixteenth of the
+ * greatest recent load counts as one without load: messages that come between steps are no reason
+ * to move it. A rank takes up this rule when a rank with this rule asks it for work.
  *
- * A work request may be lost for want of memory: after TIMEOUT_US it is sent again. */
+ * A work request may be lost if memory is short. After TIMEOUT_US it is sent again. */
 #include <stdlib.h>
 
 #include "balance/schedulers/buckets.h"
@@ -55,10 +57,10 @@ typedef struct ferry_policy {
     uint32_t unmeasured; /* tasks since the last that was measured */
 
     bool steps; /* tasks come again and again to the same objects */
-    int again;  /* objects that got tasks and had rested here, less others; 0 to 2 * AGAIN */
+    int again;  /* objects that got a task after a rest here, less the others; 0 to 2 * AGAIN */
     const void *latest;  /* the object that got a task last; only compared */
     double greatest;     /* load of a task; an old one counts for less */
-    bool paused;         /* in steps: an idle rank asks when it has been so for PAUSE_NS */
+    bool paused;         /* in steps: an idle rank asks after PAUSE_NS */
     uint64_t backoff_ns; /* the next pause between work requests in steps */
     bool fresh;          /* work has come to a rank that had none: give nothing until fresh_ns */
     uint64_t fresh_ns;
@@ -77,14 +79,16 @@ static bool tasks_are_short(const ferry_policy *p)
     return p->mean_ns != 0 && p->mean_ns < p->short_ns;
 }
 
-/* Whether the last task is the time to ask: an answer takes longer than what is left. */
+/* Whether to ask when the last task begins, because an answer takes longer than the rest of the
+ * task. */
 static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 {
     return (tasks_are_short(p) && !p->steps) || !ferry_scheduling_preempts(s);
 }
 
-/* Objects that may be given away: all that wait with some load while a task runs, else all but the
- * next. An object without load is sooner done than given. */
+/* The number of objects that may be given away. While a task runs: all that wait with some load.
+ * Otherwise: all but the next. To run an object without load takes less time than to give it away.
+ */
 static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t count = p->waiting.loaded;
@@ -130,9 +134,10 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* Whether the coordinator should hear of a change. Each word wakes a helper. If there is less
- * left, but not nothing, that is worth it only when it is much less. With short tasks it hears only
- * that there are many more: that there are fewer it learns when it asks in vain. */
+/* Whether to tell the coordinator of a change. Each message wakes a helper. If there is less left,
+ * but not nothing, the message is worth that only if there is much less. With short tasks the
+ * coordinator is told only that there are many more objects. It learns that there are fewer when it
+ * asks in vain. */
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
@@ -152,7 +157,7 @@ static void update(ferry_scheduling *s, ferry_policy *p)
         report(s, p, -1);
 }
 
-/* Sends a work request when there is nothing to do, or soon will be. */
+/* Sends a work request if there is no work left, or soon will be none. */
 static void request(ferry_scheduling *s, ferry_policy *p)
 {
     if (p->asked || p->waiting.count != 0 || (p->running != NULL && !asks_ahead(s, p)) ||
@@ -181,7 +186,7 @@ static void fulfilled(ferry_scheduling *s, ferry_policy *p)
     set_timer(s, p);
 }
 
-/* There is work of the rank's own again. */
+/* The rank has work of its own again. */
 static void cancel(ferry_scheduling *s, ferry_policy *p)
 {
     const fy_coordinator_note note = {
@@ -192,9 +197,9 @@ static void cancel(ferry_scheduling *s, ferry_policy *p)
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* An object has come after a work request. A rank that has just got work gives none for GRACE_US,
- * so a work request that took nearly as long has waited for that, and says nothing of the network.
- */
+/* Measures the reach when an object has come after a work request. A rank that has just got work
+ * gives none for GRACE_US. A work request that took nearly as long has waited for that, and tells
+ * nothing about the network. */
 static void learn_reach(ferry_scheduling *s, ferry_policy *p)
 {
     uint64_t took_ns = ferry_scheduling_now(s) - p->requested_ns + 1;
@@ -205,10 +210,10 @@ static void learn_reach(ferry_scheduling *s, ferry_policy *p)
     else if (took_ns < p->reach_ns)
         p->reach_ns = (p->reach_ns + took_ns) / 2;
     else
-        p->reach_ns += p->reach_ns / 16; /* most that take longer have waited for work */
+        p->reach_ns += p->reach_ns / 16; /* most requests that take longer have waited for work */
 }
 
-/* How long no task begins after the first has come to an idle rank. */
+/* The time for which no task begins after the first task has come to an idle rank. */
 static uint64_t settle_ns(const ferry_policy *p)
 {
     uint64_t least_ns = p->mean_ns / SETTLE_PART, most_ns = p->mean_ns / REACH_PART;
@@ -253,8 +258,9 @@ static void choose_rule(ferry_scheduling *s, ferry_policy *p)
     fy_buckets_set_order(&p->waiting, steps);
 }
 
-/* An object that had none gets a task: `again`, if it has rested here after one. That one object
- * gets task after task, to collect results, means nothing. */
+/* An object without tasks gets one. Counts it in `again` if the object has rested here after an
+ * earlier task. An object that gets one task after the other, to collect results, does not count.
+ */
 static void learn_steps(ferry_scheduling *s, ferry_policy *p, const ferry_schedulable *item,
                         bool again)
 {
@@ -302,7 +308,7 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
     if (note->once && count > 0 && load_here(p) < 1.5F * (float)fy_buckets_last(&p->waiting)->mark)
-        count = 0; /* much more would go than stays */
+        count = 0; /* much more load would go than stays */
     if (count == 0 || (trade && !trades(p, note))) {
         report(s, p, trade || note->once ? -1 : thief);
         return;
@@ -325,7 +331,7 @@ static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note 
 {
     ferry_policy *p = context;
     if (note->once && p->again < AGAIN) {
-        p->again = AGAIN; /* one that asks so knows */
+        p->again = AGAIN; /* a rank that asks in this way follows the rule */
         choose_rule(s, p);
     }
     give(s, context, note);
@@ -378,8 +384,8 @@ static void destroy(ferry_scheduling *s, void *arg)
     free(p);
 }
 
-/* Short tasks are measured now and then only, and those without load not at all: what others take
- * cannot be told from them. */
+/* Short tasks are measured only from time to time, and tasks without load never: the time of other
+ * tasks cannot be derived from theirs. */
 static void start_clock(ferry_scheduling *s, ferry_policy *p)
 {
     bool known = p->mean_ns != 0 && p->mean_ns < SAMPLED_BELOW_NS && ++p->unmeasured < SAMPLE;
@@ -400,7 +406,7 @@ static void stop_clock(ferry_scheduling *s, ferry_policy *p)
     }
 }
 
-/* Work has just come to a rank that had none, and more may be on its way. */
+/* Work has just come to a rank that had none, and more may be in flight. */
 static bool settles(ferry_scheduling *s, ferry_policy *p)
 {
     if (p->settled_ns != 0 && ferry_scheduling_now(s) < p->settled_ns)
@@ -442,8 +448,8 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         add(s, p, item);
         return;
     }
-    /* Not idle yet, and nothing to report: without a task that runs it can give as much as before.
-     */
+    /* The rank is not idle yet and has nothing to report: without a running task it can give as
+     * much as before. */
     stop_clock(s, p);
     end_running(p);
     if (!fy_buckets_add(&p->waiting, item))

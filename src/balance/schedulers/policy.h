@@ -1,4 +1,4 @@
-/* Policy: what schedulers have in common, whatever they decide. */
+/* Policy: functions that schedulers have in common, whatever they decide. */
 #ifndef FY_POLICY_H
 #define FY_POLICY_H
 
@@ -8,12 +8,12 @@
 #define FY_OBJECTS_MAX 1000000000
 #define FY_LOAD_MAX 1e300
 
-/* A parameter in microseconds, which may be as few as `low`, in nanoseconds. */
+/* Reads a parameter in microseconds, of at least `low`; returns nanoseconds. */
 uint64_t fy_policy_ns(ferry_scheduling *s, const char *name, double otherwise, double low);
 
-/* After how long an answer counts as lost: `usual_ns` where schedulers answer while tasks run. Else
- * an answer may take several tasks, and to take a late one for lost is to ask twice and to get
- * twice as much as was wanted. */
+/* The time after which an answer counts as lost. It is `usual_ns` if schedulers answer while tasks
+ * run. Otherwise an answer may take several tasks. If a late answer counted as lost, the rank would
+ * ask twice and get twice as much as it wanted. */
 static inline uint64_t fy_patience(const ferry_scheduling *s, uint64_t usual_ns)
 {
     const uint64_t long_ns = UINT64_C(10000000000);

@@ -15,7 +15,7 @@ static void put(fy_waiting *waiting, uint32_t at, const fy_weighed *entry)
     entry->item->mark = at;
 }
 
-/* Puts `entry` at the free place `at`, or where it belongs above or below that, of `count`. */
+/* Puts `entry` at the free place `at` of the `count` places, or where it belongs above or below. */
 static void settle(fy_waiting *waiting, uint32_t at, uint32_t count, fy_weighed entry)
 {
     for (; at > 0 && is_before(&entry, &waiting->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -34,7 +34,7 @@ static double load_of(const fy_waiting *waiting, const ferry_schedulable *item)
     return waiting->ordered ? waiting->heap[(uint32_t)item->mark].load : item->mark;
 }
 
-/* There is no memory for the heap: goes on without. */
+/* There is no memory for the heap: continues without it. */
 static void lose_order(fy_waiting *waiting)
 {
     for (uint32_t i = 0; i < waiting->count; i++)

@@ -1,9 +1,10 @@
 /* Waiting: the objects of a rank that have tasks and rest, in the order in which they got them, and
- * the sum of their loads. With `ordered` also the heaviest of them is known: a heap beside the
- * queue, so that adding and removing take time in proportion to the logarithm of their number.
+ * the sum of their loads. With `ordered` the heaviest object is known too. A heap beside the queue
+ * holds the objects by load, so adding and removing take time in proportion to the logarithm of
+ * their number.
  *
- * Invariants: an item is in the queue exactly when its `queued` is true. Its `mark` is then the
- * load that counts for it or, with `ordered`, its place in the heap, which has that load. */
+ * Invariants: an item is in the queue exactly if its `queued` is true. Its `mark` is then the load
+ * that counts for it. With `ordered` its `mark` is its place in the heap, which has that load. */
 #ifndef FY_WAITING_H
 #define FY_WAITING_H
 
@@ -27,8 +28,8 @@ typedef struct fy_waiting {
     uint64_t turn;
 } fy_waiting;
 
-/* Appends `item` when it has tasks and is not in the queue; one that is in it counts with its
- * present load. Returns whether it was appended. */
+/* Appends `item` if it has tasks and is not in the queue. If it is in the queue, its present load
+ * counts from now on. Returns whether it was appended. */
 bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item);
 
 /* Takes `item` out when it is in the queue. */
