@@ -1,8 +1,8 @@
-/* Affinity: what ties an object to ranks: its static priorities, and where the objects are on which
- * it depends.
+/* Affinity: what ties an object to ranks. It has the static priorities of the object, and the
+ * places of the objects on which it depends.
  *
- * Most objects have none. The application thread makes it and brings the places up to date when the
- * object comes to rest, since only that thread may look into the directory. A scheduler reads it on
+ * Most objects have none. The application thread makes it. That thread also updates the places when
+ * the object comes to rest, because only that thread may use the directory. A scheduler reads it on
  * either thread, with the lock. It travels with its object. */
 #ifndef FY_AFFINITY_H
 #define FY_AFFINITY_H
@@ -12,7 +12,7 @@
 
 #include <ferry/object.h>
 
-/* How many of the dependencies are on a rank, as far as is known here. */
+/* How many of the dependencies are on a rank, as far as this rank knows. */
 typedef struct fy_place {
     int32_t rank;
     uint32_t count;
@@ -28,15 +28,15 @@ typedef struct fy_affinity {
     fy_place *places;       /* room for one per dependency */
 } fy_affinity;
 
-/* With room for so many; all in one block, freed with free. NULL when there is no memory. */
+/* Makes one with room for so many, in one block that is freed with free. NULL without memory. */
 fy_affinity *fy_affinity_create(uint32_t priority_count, uint32_t dependency_count);
 
-/* Bytes of it in a migration frame: 0 for NULL. */
+/* Its bytes in a migration frame; 0 for NULL. */
 size_t fy_affinity_bytes(const fy_affinity *affinity);
 unsigned char *fy_affinity_write(const fy_affinity *affinity, unsigned char *at);
 
-/* Reads what fy_affinity_write wrote, of the counts given, from `*at`, which it advances.
- * FERRY_EINVAL: there is less before `end`, or it is malformed; FERRY_ENOMEM. */
+/* Reads from `*at`, which it advances, what fy_affinity_write wrote with the same counts.
+ * FERRY_EINVAL: there are fewer bytes before `end`, or it is malformed; FERRY_ENOMEM. */
 int fy_affinity_read(const unsigned char **at, const unsigned char *end, uint32_t priority_count,
                      uint32_t dependency_count, fy_affinity **out);
 

@@ -1,9 +1,9 @@
-/* Costs: what each object cost this rank, while FERRY_PROFILE or FERRY_TRACE count.
+/* Costs: the time that each object costs this rank, while FERRY_PROFILE or FERRY_TRACE count.
  *
- * Time goes to the object that caused it, not to the one that happens to run: a message's delivery
- * and forwarding to the object it is for, packing and unpacking to the object that moves. Objects
- * beyond OBJECTS_MAX share one account, so that a long run stays bounded. Application thread only.
- */
+ * Time counts for the object that caused it, not for the one that happens to run. The delivery and
+ * forwarding of a message count for the object to which it goes. Packing and unpacking count for
+ * the object that moves. Objects beyond OBJECTS_MAX share one account, so that memory stays bounded
+ * in a long run. Application thread only. */
 #include "object/object.h"
 
 #include <inttypes.h>

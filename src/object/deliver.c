@@ -1,17 +1,21 @@
-/* Delivery: from a frame to its object, or on to where the object went.
+/* Delivery: from a frame to its object, or on to the rank to which the object went.
  *
- * A message carries the movement number that its route knew: "after its m-th move the object is at
- * the rank this goes to". A rank that has the object takes the message. Otherwise it compares m
- * with its own entry's number e:
- *   e > m: the entry's guess is newer knowledge; forward there, with e.
- *   e < m, or no entry: the object is on its way here in another lane or channel; keep the message
- *          until it comes. Only the rank that sent the object, and those it told, can know m
- * before. e = m: two places for one movement number; only a broken sender says so. The message
- * fails. The creator of an object always knows more than nothing: an entry while the object lives,
- * a tombstone afterwards. So each hop strictly increases m, except that a sender without knowledge
- * begins at the creator with 0; the number of hops is at most the number of moves, and there are no
- * loops. Ranks may forget an object once its creator knows of its end (directory.c), so a rank that
- * keeps a message for an object to come asks the creator whether it still can. */
+ * A message carries the movement number m that its route knew: "after its m-th move the object is
+ * at the rank to which this goes". A rank that has the object takes the message. Otherwise it
+ * compares m with the number e of its own entry:
+ *
+ * - e > m: the entry's guess is newer knowledge. The rank forwards the message there, with e.
+ * - e < m, or no entry: the object is in flight to this rank in another lane or channel. The rank
+ *   keeps the message until the object comes. Only the rank that sent the object, and the ranks
+ *   that it told, can know m before.
+ * - e = m: there are two places for one movement number. Only a broken sender says so. The message
+ *   fails.
+ *
+ * The creator of an object always has an entry while the object lives, and a tombstone afterwards.
+ * So each hop strictly increases m. The one exception is a sender without knowledge, which begins
+ * at the creator with 0. So the number of hops is at most the number of moves, and there are no
+ * loops. Ranks may forget an object once its creator knows of its end (directory.c). So a rank that
+ * keeps a message for an object to come asks the creator whether it still can come. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +100,7 @@ static void add_pending(ferry *f, fy_record *record, fy_queued_message *queued)
         fy_queued_list_push(&record->pending, queued);
 }
 
-/* Moves queued messages whose turn has come from early to pending. */
+/* Moves the queued messages whose turn has come from early to pending. */
 static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expected)
 {
     for (fy_queued_message *queued;
@@ -107,8 +111,8 @@ static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expecte
 /* The answer of accept for a queued message whose turn has passed. */
 enum { STALE = 1 };
 
-/* Takes a queued message in its turn. FERRY_ENOMEM, STALE: it is the caller's. `*arrived`: what the
- * caller ends when it holds no lock. */
+/* Takes a queued message in its turn. FERRY_ENOMEM, STALE: it still belongs to the caller.
+ * `*arrived`: the operation that the caller ends once it holds no lock. */
 static int accept(ferry *f, fy_record *record, fy_queued_message *queued, uint32_t *arrived)
 {
     int origin = queued->envelope.origin;
@@ -135,7 +139,7 @@ static int accept(ferry *f, fy_record *record, fy_queued_message *queued, uint32
     return 0;
 }
 
-/* A queued message that was given up comes after all: it fails, or order would be lost. */
+/* A message that was given up comes after all. It fails, because order would be lost otherwise. */
 static int refuse_stale(ferry *f, int accepted, fy_queued_message *queued)
 {
     if (accepted != STALE)
@@ -158,15 +162,15 @@ int fy_record_reserve(fy_record *record, const fy_queued_list *messages)
     return 0;
 }
 
-/* Makes an object that is not scheduled run in the next poll when it has something to run. */
+/* Makes an object that is not scheduled run in the next poll if it has a message to run. */
 static void make_ready(fy_objects *objects, fy_record *record)
 {
     if (record->state == FY_RESTING && record->pending.count != 0 && fy_list_empty(&record->link))
         fy_list_insert(&objects->ready, &record->link);
 }
 
-/* Whether a message is in its turn, for an object that is here, and nothing is to be told of it.
- * Then the next is expected. */
+/* Whether a message is in its turn, for an object that is here, and no notice is due for it. Then
+ * the next message is expected. */
 static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
 {
     if (!is_here(record) || envelope->hops != 0 || envelope->op != 0 || record->early.count != 0)
@@ -196,7 +200,7 @@ static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *re
     return error == 0 ? 0 : refuse_stale(f, error, queued);
 }
 
-/* With the lock held, which it gives back, unless the object is `running`. */
+/* Called with the lock held, and releases it, unless the object is `running`. */
 static __attribute__((noinline)) int deposit_task(ferry *f, fy_record *record,
                                                   fy_queued_message *queued, bool running)
 {
@@ -252,8 +256,8 @@ static const fy_queued_message *overdue_of(const fy_record *record)
     return queued;
 }
 
-/* Lets the early queued messages of one origin run, in order, up to `last`, which is one of them,
- * and what follows it. */
+/* Runs the early queued messages of one origin, in order, up to `last`, which is one of them, and
+ * those that follow it. */
 static void release(ferry *f, fy_record *record, const fy_queued_message *last)
 {
     int origin = last->envelope.origin;
@@ -297,8 +301,8 @@ void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages)
     }
 }
 
-/* Those who are to know where the object is hear it after its handler: who waits for an answer is
- * not woken by less. */
+/* Ranks that need to know where the object is are told after its handler. So a rank that waits for
+ * an answer is not woken by a lesser notice first. */
 static __attribute__((noinline)) void inform_late(ferry *f, uint32_t movement,
                                                   const fy_envelope *envelope)
 {
@@ -316,7 +320,7 @@ static __attribute__((noinline)) void end_on_arrival(ferry *f, fy_envelope *enve
         fy_message_end_op(f, envelope->origin, op, 0);
 }
 
-/* Runs a message in its turn straight from its frame. Afterwards the object may be gone. */
+/* Runs a message in its turn directly from its frame. Afterwards the object may be gone. */
 static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_envelope *envelope,
                         const ferry_message *message)
 {
@@ -475,8 +479,8 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
-/* A poll for another tag keeps the message: it has arrived when its object is here. Else it goes
- * its way now, which runs no handler. */
+/* A poll for another tag keeps the message: it has arrived if its object is here. Otherwise it is
+ * forwarded now, which runs no handler. */
 __attribute__((cold)) bool fy_message_hold(ferry *f, int source, fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);

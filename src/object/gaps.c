@@ -1,10 +1,10 @@
 /* Gaps: messages that a rank was forwarding when it died leave gaps in the order of others.
  *
- * A message that a dead rank was to forward is missing, and later ones of its sender wait for it at
- * the object. Nobody can tell a lost message from a slow one, and nobody reports the loss of a
- * message without an operation. So once a rank has died, early queued messages are looked at now
- * and then: those that wait at two looks run. If a message that should have come before them comes
- * after all, it fails by FERRY_EPEER at its sender. */
+ * A message that a dead rank was to forward is missing, and later messages of its sender wait for
+ * it at the object. No rank can tell a lost message from a slow one, and no rank reports the loss
+ * of a message without an operation. So once a rank has died, early queued messages are looked at
+ * from time to time. Messages that still wait at a second look run. If a message that should have
+ * come before them comes after all, it fails with FERRY_EPEER at its sender. */
 #include "object/object.h"
 
 /* As long as peer.c waits for what a dead peer has sent. */

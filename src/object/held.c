@@ -1,18 +1,18 @@
-/* Bytes held: how much of each origin this rank keeps: queued messages that are not tasks, and
- * messages passed on that wait for room. An origin that passes the limit is sent a token, which
- * keeps it from sending messages to objects (core/credit.c). The token is taken back when half of
- * the limit is gone. Only messages that were on their way come meanwhile. So all that is ever held
- * of an origin is a few times the limit and what rings hold.
+/* Bytes held: how many bytes of each origin this rank keeps. These are queued messages that are not
+ * tasks, and forwarded messages that wait for room. If an origin passes the limit, this rank sends
+ * it a token, which stops its messages to objects (core/credit.c). The token is taken back when
+ * half of the limit is gone. Only messages that were in flight come meanwhile. So all that is ever
+ * held of an origin is a few times the limit and what rings hold.
  *
- * When an object leaves with queued messages of an origin that has a token of this rank's, the
- * token goes with one of them. Otherwise the origin would send whenever they are in flight, and
- * more with each move than is handled between two of them. When all queued messages, tasks
- * included, take too much, every origin gets a token: tasks run without anything that would wait
- * for it. Queued messages that are tasks carry none, nor do those before their turn that the helper
- * ships. Application thread. */
+ * When an object leaves with queued messages of an origin that has a token of this rank, the token
+ * goes with one of them. Otherwise the origin would send whenever they are in flight. With each
+ * move it could send more than the object handles between two moves. If all queued messages
+ * together, tasks included, take too much, every origin gets a token. Tasks run without anything
+ * that would wait for a token. Two kinds of queued messages carry no token: tasks, and messages
+ * before their turn that the helper ships. Application thread. */
 #include "object/object.h"
 
-/* Too much is held, or still too much. */
+/* Whether too much is held, or still too much. */
 static bool is_over(ferry *f, fy_held *held)
 {
     const fy_message_store *store = &fy_objects_of(f)->messages;
@@ -23,7 +23,8 @@ static bool is_over(ferry *f, fy_held *held)
     return store->full || held->bytes > limit_bytes || held->onward_plus_1 != 0;
 }
 
-/* Sends the origin a token, or takes back all that it has of this rank's. Whether that was said. */
+/* Sends the origin a token, or takes back all tokens that it has of this rank. Returns whether the
+ * notice was sent. */
 static bool tell(ferry *f, fy_held *held, int tokens)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
@@ -34,7 +35,7 @@ static bool tell(ferry *f, fy_held *held, int tokens)
     return true;
 }
 
-/* Ranks have come or gone: all forget the tokens that there were. */
+/* Ranks have come or gone: all ranks forget all earlier tokens. */
 static void renew(ferry *f)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
@@ -58,7 +59,7 @@ void fy_held_settle(ferry *f, bool give)
         bool over = is_over(f, h);
         bool done = over == (h->tokens != 0) ||
                     (over ? tell(f, h, 1) : give && tell(f, h, -(int)h->tokens));
-        /* Nothing announces room for what is passed on. */
+        /* Nothing announces room for forwarded messages. */
         store->unsettled |= !done || h->onward_plus_1 != 0;
     }
 }
@@ -122,7 +123,7 @@ static void let_go(ferry *f, fy_queued_message *queued)
         return;
     held->tokens--;
     store->tokens--;
-    store->unsettled = true; /* there may be enough left for a token of its own */
+    store->unsettled = true; /* the rest may need a token of its own */
 }
 
 void fy_held_leave(ferry *f, const fy_record *record)
@@ -139,7 +140,7 @@ static void take_token(ferry *f, fy_queued_message *queued)
     queued->token = false;
     if (queued->token_epoch != (uint16_t)store->epoch)
         return;
-    /* It is there: the queued message counts. */
+    /* The account exists, because the queued message counts in it. */
     fy_held_of(store, queued->envelope.origin)->tokens++;
     store->tokens++;
     store->unsettled = true;

@@ -1,13 +1,13 @@
 /* Migration, on the rank where the object arrives.
  *
- * Where a helper thread exists, the thread that serves the control lane takes the frame, under the
- * lock, and keeps its block. The application thread installs it in its next progress, since the
- * directory is its own and `unpack` is the program's. Without a helper the frame is installed where
- * it stands, and the packed data are copied by `unpack` and by nobody else.
+ * If a helper thread exists, the thread that serves the control lane takes the frame, under the
+ * lock, and keeps its block. The application thread installs it at its next progress, because the
+ * directory belongs to that thread and `unpack` to the program. Without a helper the frame is
+ * installed in place, and only `unpack` copies the packed data.
  *
  * An object of a type that is not registered here is set aside until a type is registered, so that
- * nobody looks at it again and again. Later objects go on. A rank that leaves sends it on as it
- * came. */
+ * no poll looks at it again and again. Later objects are installed meanwhile. A rank that leaves
+ * sends such an object on as it came. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void release_block(ferry *f, const void *block)
     (void)port->ops->heap.release(port, (void *)(uintptr_t)block);
 }
 
-/* With room for data that are copied. */
+/* Makes an arrival with room for data that are copied. */
 static fy_arrival *arrival_create(size_t copied_bytes)
 {
     return copied_bytes > SIZE_MAX - sizeof(fy_arrival)
@@ -39,14 +39,14 @@ static void arrival_destroy(ferry *f, fy_arrival *arrival)
     free(arrival);
 }
 
-/* Whether an arrival is to be tried again. FERRY_ENOTSUP: its kind is not registered here. */
+/* Whether an arrival must be tried again. FERRY_ENOTSUP: its type is not registered here. */
 static bool has_to_wait(int error)
 {
     return error == FERRY_ENOMEM || error == FERRY_EAGAIN || error == FERRY_ENOTSUP;
 }
 
-/* Installs a frame without keeping it, where only this thread can be concerned. False: there is a
- * helper, or what is left of it has to wait. */
+/* Installs a frame without keeping it, if only this thread is concerned. False: there is a helper,
+ * or the rest of the frame has to wait. */
 static bool install_at_once(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -57,7 +57,7 @@ static bool install_at_once(ferry *f, fy_arrival *arrival)
     return !has_to_wait(error);
 }
 
-/* The frame comes again: what was made of it is not kept. */
+/* The port will give the frame again, so the parts made of it are freed. */
 static fy_verdict leave(fy_objects *objects, const fy_arrival *arrival)
 {
     if (arrival->record != NULL)
@@ -83,7 +83,7 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     size_t copied = frame->block ? 0 : frame->size_bytes;
     fy_arrival now = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
     fy_arrival *arrival = NULL;
-    /* When some of several are installed the frame cannot come again. */
+    /* If some of several objects are installed, the port must not give the frame again. */
     if (fy_migration_has_next(frame->data, frame->size_bytes)) {
         arrival = arrival_create(copied);
         if (arrival == NULL)
@@ -116,8 +116,8 @@ int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **ou
         return (int32_t)movement > 0 ? fy_entry_make(objects, object, out) : FERRY_EINVAL;
     fy_object_state state = entry->record == NULL ? FY_AWAITED : fy_record_state(f, entry->record);
     int32_t ahead = (int32_t)(movement - entry->movement);
-    /* It has left, but for what the application thread has yet to do about it, and is back before
-     * that: the helper, which sent it, marks it later. */
+    /* The object has left, except for the work that the application thread has yet to do, and is
+     * back before that work. The helper, which sent it, marks it later. */
     if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
         return FERRY_EAGAIN;
     if (entry->dead || state != FY_AWAITED || ahead <= 0)
@@ -126,8 +126,8 @@ int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **ou
     return 0;
 }
 
-/* Queued messages that came with the object have left the rank that had them. FERRY_ENOMEM: not all
- * their senders have been told; it does no harm to tell one again. */
+/* Tells the senders of queued messages that came with the object that these have left their rank.
+ * FERRY_ENOMEM: some senders have not been told. It does no harm to tell one again. */
 static inline int tell_senders(ferry *f, const fy_record *record, const fy_queued_list *messages)
 {
     for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
@@ -161,7 +161,7 @@ fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record)
     return held;
 }
 
-/* From here on nothing fails: the object is this rank's. */
+/* From here on nothing fails: the object belongs to this rank. */
 static void commit(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -184,7 +184,7 @@ static const void *next_migration(const fy_arrival *arrival)
     return (const unsigned char *)arrival->data + arrival->done_bytes;
 }
 
-/* The object's data: carried by the program, handed over, or made from what was packed. */
+/* The object's data: carried by the program, handed over, or unpacked. */
 static void *data_of(ferry *f, const fy_arrival *arrival, const fy_migration *migration,
                      const fy_record *record, const void *packed, size_t data_bytes)
 {
@@ -209,7 +209,7 @@ static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
     abort();
 }
 
-/* Without them nothing has happened. */
+/* Without the data nothing has happened. */
 static int make_data(ferry *f, fy_arrival *arrival, const fy_migration *migration,
                      fy_record *record, const void *packed, size_t data_bytes)
 {
@@ -238,7 +238,7 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, co
                                     &data_bytes);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
-    /* Ranks that have had the object hear of its end. */
+    /* Ranks that have had the object learn of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
     if (error == 0 && migration->scheduled)
@@ -279,7 +279,7 @@ static void count_install(ferry *f, const fy_migration *migration, uint64_t star
     fy_profile_awaited(f, migration->left_ns);
 }
 
-/* Makes the next object live here, and passes on to the one behind it unless it has to wait. */
+/* Installs the next object, and goes to the one after it unless it has to wait. */
 static int install(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -299,7 +299,7 @@ static int install(ferry *f, fy_arrival *arrival)
         if (error == 0)
             error = fill(f, arrival, &migration, entry, arrival->record);
     }
-    /* The rank that uninstalled it goes on as it did before. */
+    /* Tells the rank that uninstalled it: its main program may wait for credit again. */
     if (error == 0 && arrival->given != NULL)
         fy_location_send(f, arrival->source, (ferry_object){migration.object}, objects->rank,
                          migration.movement);
@@ -348,7 +348,7 @@ static fy_arrival *arrivals_take(ferry *f)
     return first;
 }
 
-/* Puts back what could not be installed, before what has come since. */
+/* Puts back the arrivals that could not be installed, before those that have come since. */
 static void arrivals_return(ferry *f, fy_arrival *first)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -376,7 +376,7 @@ void fy_unregistered_retry(ferry *f)
         arrivals_return(f, first);
 }
 
-/* In whatever order: no two have the same object. */
+/* The order does not matter: no two have the same object. */
 static void set_aside(fy_objects *objects, fy_arrival *arrival)
 {
     arrival->next = objects->unregistered;
@@ -428,8 +428,8 @@ bool fy_arrival_waits(ferry *f, ferry_object object)
     return waits || is_among(objects, objects->unregistered, object);
 }
 
-/* Makes the object, since only its type knows what has to be freed, and destroys it. False: there
- * is none left. */
+/* Makes the object, because only its type knows what has to be freed, and destroys it. False: none
+ * is left. */
 static bool end_next(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);

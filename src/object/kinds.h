@@ -9,7 +9,7 @@ enum {
     FY_KIND_LOCATION,                     /* where an object is */
     FY_KIND_ARRIVAL,                      /* control lane, either thread: a migrating object */
     FY_KIND_PIGGYBACK,                    /* a migrating object in the frame of its message */
-    FY_KIND_HANDOVER,                     /* what a rank that leaves knew of objects */
+    FY_KIND_HANDOVER,                     /* the knowledge of a leaving rank about objects */
 };
 
 #endif

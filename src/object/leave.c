@@ -1,13 +1,14 @@
-/* Leaving, as far as objects go. Those that are here move to others, in turn. This rank's knowledge
- * of all that ever were here or were made here goes to its successor, which is asked from then on.
+/* Leaving: the part of objects. The objects that are here move to other ranks, in turn. The
+ * knowledge of this rank about all objects that ever were here or were made here goes to its
+ * successor. From then on, other ranks ask the successor.
  *
- * A message that looks for an object on a rank that has left goes to the successor. The successor's
- * entry is newer then than what the message's route knew: that of a rank that an object has left
- * always is, and the successor has it before anybody asks. If the handover says that the successor
- * itself has an object, that is still on its way there, or has been there. It is awaited, as when a
- * message comes first.
+ * A message that looks for an object on a departed rank goes to the successor. The successor's
+ * entry is then newer than the knowledge of the message's route. The entry of a rank that an object
+ * has left is always newer, and the successor has it before any rank asks. The handover may say
+ * that the successor itself has an object. That object is still in flight to the successor, or has
+ * been there. It is awaited, as if a message came first.
  *
- * An object that comes here, of a type that is not registered here, goes on as it has come. */
+ * An object that comes here, of a type that is not registered here, is sent on as it came. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static bool is_at_rest(ferry *f, const fy_record *record)
 }
 
 /* Moves an object that the caller has unlinked, or ends it if its data cannot be had any more.
- * False: it has ended, and the directory is another one. */
+ * False: it has ended, and the directory has changed. */
 static bool move_one(ferry *f, fy_record *record, int target)
 {
     if (record->stored != NULL && !fy_objects_of(f)->store->spare(f, record)) {
@@ -59,7 +60,7 @@ static bool move_one(ferry *f, fy_record *record, int target)
     return true;
 }
 
-/* Moves what rests here; whether nothing is left. */
+/* Moves the objects that rest here. Returns whether none is left. */
 static bool move_all(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -98,7 +99,7 @@ int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size
         (void)fy_work_arrives(f, source, 0 - count);
         return FERRY_EAGAIN;
     }
-    fy_held_stay(f, record); /* tokens have gone on, and never were here */
+    fy_held_stay(f, record); /* its tokens have gone on, as if they never were here */
     record->worked = true;
     record->late = fy_record_settle(fy_objects_of(f), record);
     fy_record_depart(f, record, record->target);
@@ -155,7 +156,7 @@ static int inherit(ferry *f, int source, const handover *item)
     int32_t newer = entry == NULL ? 1 : (int32_t)(item->movement - entry->movement);
     if (entry != NULL && (entry->record != NULL || entry->dead))
         return 0;
-    /* The end of an own object may not have reached the rank that leaves. */
+    /* The rank that leaves may not have learned of the end of an object of this rank. */
     if (newer <= 0 || (fy_object_creator((ferry_object){item->object}) == objects->rank &&
                        !fy_names_alive(&objects->names, (ferry_object){item->object})))
         return 0;

@@ -1,15 +1,15 @@
 /* Migration, on the rank that the object leaves.
  *
- * There is one path for moves by the application and by the scheduler, on either thread:
+ * Moves by the application and by the scheduler take one path, on either thread:
  * - The thread that decides marks the object MIGRATING and takes it out of every list, with the
- * lock when it is scheduled.
- * - It is packed, with its queued messages and the state of its order, and sent, without the lock,
- * as a piggybacked object (piggyback.c) or a migration frame.
- * - It stands on the list `done`.
+ *   lock if it is scheduled.
+ * - Without the lock, it is packed with its queued messages and the state of its order, and sent:
+ *   as a piggybacked object (piggyback.c) or as a migration frame.
+ * - It is put on the list `done`.
  *
- * The application thread drains that: the directory learns where the object went, its data
- * is destroyed, and queued messages that came meanwhile follow it. When it could not be sent it
- * rests again, and nothing is lost. */
+ * The application thread empties that list. The directory learns where the object went, its data
+ * are destroyed, and queued messages that came meanwhile follow it. If an object could not be sent,
+ * it rests again, and nothing is lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ static void block_release(fy_objects *objects, bool shared, void *block)
         free(block);
 }
 
-/* Gives the block to the target. The application thread must not wait for room, since it may be the
- * one that makes room for others: FERRY_EAGAIN. */
+/* Gives the block to the target. The application thread must not wait for room, because it may be
+ * the thread that makes room for others: FERRY_EAGAIN. */
 static int hand_over(ferry *f, fy_thread thread, int rank, const fy_frame *frame)
 {
     fy_port *port = fy_port_of(f);
@@ -41,8 +41,8 @@ static int hand_over(ferry *f, fy_thread thread, int rank, const fy_frame *frame
                             : fy_send_control(f, thread, rank, frame, true);
 }
 
-/* Objects of so many bytes or more travel alone: what waits in the frame for others to be packed
- * gains nothing by it. */
+/* Objects of this size or more travel alone: a small object gains nothing if it waits in the frame
+ * until a large one is packed. */
 enum { TOGETHER_BYTES = 16 << 10 };
 
 /* Blocks up to here are packed on the stack, and copied by the port into its ring. */
@@ -66,7 +66,7 @@ typedef struct cargo {
     } each[FY_SHIP_MAX];
 } cargo;
 
-/* The first of `records`, and those behind it that are small too. */
+/* Chooses the records that go together: the first, and small ones after it. */
 static inline void load(ferry *f, fy_thread thread, fy_record *const *records, int count, cargo *c)
 {
     c->records = records;
@@ -128,7 +128,7 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
     return error;
 }
 
-/* They are the application thread's from here on. */
+/* From here on they belong to the application thread. */
 static void set_down(ferry *f, fy_record *const *records, int count, int error)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -143,7 +143,7 @@ static void set_down(ferry *f, fy_record *const *records, int count, int error)
     fy_control_unlock(f);
 }
 
-/* Sends the first of `records` and those that go along. Returns how many these are. */
+/* Sends the first of `records` and those that go with it. Returns how many were sent. */
 static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int count, int *error)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -184,7 +184,8 @@ int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int c
     return result;
 }
 
-/* Queued messages that came while the object left follow it. FERRY_ENOMEM: some are left. */
+/* Sends the queued messages that came while the object left after it. FERRY_ENOMEM: some are left.
+ */
 static int send_late(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -199,8 +200,8 @@ static int send_late(ferry *f, fy_record *record)
     return 0;
 }
 
-/* The senders of queued messages that went with the object learn where to. FERRY_ENOMEM: not all
- * have; it does no harm to tell one again. */
+/* Tells the senders of queued messages that went with the object where these went. FERRY_ENOMEM:
+ * some have not been told. It does no harm to tell one again. */
 static inline int tell_senders(ferry *f, const fy_record *record, const fy_queued_list *messages)
 {
     for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
@@ -247,7 +248,7 @@ static int drain_departed(ferry *f, fy_record *record)
     return error;
 }
 
-/* Moves an object that never left: its data is packed and made again. Without memory it stays as it
+/* Moves an object in place: packs its data and unpacks them again. Without memory it stays as it
  * is. */
 static void repack(ferry *f, fy_record *record)
 {
@@ -295,7 +296,8 @@ static fy_record *done_pop(ferry *f)
     return record;
 }
 
-/* Goes on with an object that is DEPARTED or RETURNED. False: without memory it waits. */
+/* Completes the move of an object that is DEPARTED or RETURNED. False: there is no memory, so it
+ * waits. */
 static bool finish(ferry *f, fy_record *record)
 {
     bool departed = record->state == FY_DEPARTED;

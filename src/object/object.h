@@ -1,5 +1,5 @@
-/* Object, inside: records of the objects that are here, the directory of those that are elsewhere,
- * and what balance needs of both.
+/* Object, inside: records of the objects that are here, the directory of the objects that are
+ * elsewhere, and the data of both that balance needs.
  *
  * States of a record, and who changes them:
  *
@@ -8,16 +8,16 @@
  *                RESTING  -> MIGRATING -> DEPARTED -> (gone)
  *                            MIGRATING -> RETURNED -> RESTING     it could not be sent
  *
- * Threads: the directory, names, types and queued messages belong to the application thread. A
- * scheduled object may be migrated by the helper thread too. So `state`, `link`, `item`, `pending`,
- * `early` and `sources` of its record are touched only under fy_control_lock. There are two
- * exceptions. The thread that migrates it reads them while it is MIGRATING, when nobody writes
- * them. And the application thread owns all of `fy_objects.running`. `late` is the application
- * thread's in every state. A record that is not scheduled is the application thread's alone and
+ * Threads: the directory, names, types and queued messages belong to the application thread. The
+ * helper thread may also migrate a scheduled object. So `state`, `link`, `item`, `pending`, `early`
+ * and `sources` of its record are touched only under fy_control_lock, with two exceptions. While
+ * the record is MIGRATING, nobody writes these fields, and the thread that migrates it reads them.
+ * The application thread owns all fields of `fy_objects.running`. `late` belongs to the application
+ * thread in every state. A record that is not scheduled belongs to the application thread alone and
  * needs no lock.
  *
- * Invariant: a directory entry has a record exactly when the object is here, leaving, or awaited.
- * An object has one owner, or is in one migration frame. */
+ * Invariant: a directory entry has a record exactly if the object is here, leaving, or awaited. An
+ * object has one owner, or is in one migration frame. */
 #ifndef FY_OBJECT_H
 #define FY_OBJECT_H
 
@@ -55,10 +55,10 @@ typedef struct fy_type {
     bool plain; /* all its callbacks for data are Ferry's: malloc, memcpy and free */
 } fy_type;
 
-/* Sets what stands for callbacks that are NULL. False: too many of them are. */
+/* Sets default callbacks where the program gave NULL. False: too many are NULL. */
 bool fy_flat_fill(ferry_object_ops *ops);
 
-/* Copies: `pack` of what is one block. */
+/* `pack` of data that are one block: copies them. */
 void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes);
 
 static inline size_t fy_packed_bytes(ferry *f, const fy_type *type, const void *data)
@@ -73,21 +73,21 @@ typedef struct fy_record {
     fy_object_state state;
     bool scheduled;
     bool out;             /* a store has its data on disk; `data` is the store's */
-    bool handed;          /* its data has been given away as it is: not to be destroyed */
+    bool handed;          /* its data were given away in place: not to be destroyed */
     bool destroy_pending; /* to be destroyed when its handler returns */
-    bool worked;          /* it is work, since it is in flight, and not carried by the program */
-    bool due;             /* AWAITED: the program is to install it here */
-    int target;           /* where it moves, or shall when its handler returns; else -1 */
-    int from;             /* AWAITED: the rank that says it has sent it */
+    bool worked; /* it counts as work: it is in flight, and the program does not carry it */
+    bool due;    /* AWAITED: the program will install it here */
+    int target;  /* the rank to which it moves, now or when its handler returns; else -1 */
+    int from;    /* AWAITED: the rank that says it has sent it */
     uint32_t movement;
     ferry_object object;
     const fy_type *type;
     uint16_t type_index;
     void *data;
-    uint64_t left_ns;      /* while costs are counted: when its packing began, */
-    uint64_t pack_ns;      /* and how long it took */
-    double load;           /* of a task, when the type cannot tell */
-    uint32_t unasked;      /* tasks that have run since the loads of the others were asked */
+    uint64_t left_ns; /* while costs are counted: when its packing began, */
+    uint64_t pack_ns; /* and how long it took */
+    double load;      /* of a task, when the type cannot tell */
+    uint32_t unasked; /* tasks that have run since the type was asked for the loads of the others */
     fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
     struct fy_stored *stored; /* what a store knows of it; NULL: no store has it */
@@ -97,12 +97,13 @@ typedef struct fy_record {
     fy_queued_list late;    /* arrived while it was leaving or awaited */
 } fy_record;
 
-/* Whether an object went from this rank to the place that its entry names and nobody has seen it
- * there yet. CARRIED: the program takes it there. */
+/* Whether an object went from this rank to the place that its entry names, and no rank has reported
+ * it from there yet. CARRIED: the program takes it there. */
 enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED };
 
-/* A slot of the directory: an object as this rank knows it. `sequence`, which the last message
- * has changed, does not stand beside `movement`: read as one they would have to wait for that. */
+/* A slot of the directory: the knowledge of this rank about an object. `sequence`, which the last
+ * message has changed, is not beside `movement`: a load of both together would have to wait for
+ * that store. */
 typedef struct fy_entry {
     uint64_t object;
     fy_record *record;
@@ -114,13 +115,14 @@ typedef struct fy_entry {
     uint8_t dead;      /* a tombstone */
 } fy_entry;
 
-/* Calls by which balance hears of objects. All but `prepare` are called with the lock held. */
+/* Calls that tell balance of objects. All but `prepare` are called with the lock held. */
 typedef struct fy_object_watch {
-    int (*prepare)(ferry *f); /* before a scheduled object is installed; 0 or why it cannot be */
+    int (*prepare)(
+        ferry *f); /* before a scheduled object is installed; 0, or the error that prevents it */
     void (*activate)(ferry *f, fy_record *record);
     void (*notify)(ferry *f, fy_record *record);
     void (*remove)(ferry *f, fy_record *record);
-    /* `record` leaves at the end of its task: it will not rest again. */
+    /* `record` leaves at the end of its task, and will not rest again. */
     void (*forget)(ferry *f, fy_record *record);
 } fy_object_watch;
 
@@ -130,12 +132,12 @@ typedef struct fy_object_store {
     /* The data of `record` is here now. */
     void (*keep)(ferry *f, fy_record *record);
     /* Brings the data of `record`, which nothing else uses, to memory. FERRY_ESYSTEM: it could not,
-     * and has said why. */
+     * and has logged the reason. */
     int (*fetch)(ferry *f, fy_record *record);
-    /* This rank leaves: whether the data of `record` can go to another one. If not, it has said why
-     * and that they are lost. */
+    /* This rank leaves. Whether the data of `record` can go to another rank. If not, it has logged
+     * the reason, and that the data are lost. */
     bool (*spare)(ferry *f, fy_record *record);
-    /* NULL, with an error message: ferry_object_data of an object that is on disk. */
+    /* ferry_object_data of an object that is on disk: NULL, with an error text. */
     void *(*absent)(ferry *f, ferry_object object);
     void (*gone)(fy_record *record); /* `record`, which the store has, is freed */
     void (*progress)(ferry *f);      /* part of every poll */
@@ -157,13 +159,13 @@ typedef struct fy_object_calls {
 typedef struct fy_arrival {
     struct fy_arrival *next;
     int source;
-    bool block;  /* `data` is the port's; else it stands behind the arrival */
-    void *given; /* the object's data, when the program carried it; else NULL */
+    bool block;  /* `data` is a block of the port; else it follows the arrival */
+    void *given; /* the object's data, if the program carried them; else NULL */
     const void *data;
     size_t size_bytes;
     size_t done_bytes; /* of migration frames that were installed */
-    fy_record *record; /* of the next one, as far as there was memory; or NULL */
-    uint64_t since_ns; /* when its data could not be made for the first time; or 0 */
+    fy_record *record; /* of the next object, filled as far as there was memory; or NULL */
+    uint64_t since_ns; /* when making its data first failed; or 0 */
 } fy_arrival;
 
 /* The cost of an object for this rank (costs.c): a slot of a table. */
@@ -179,7 +181,7 @@ typedef struct fy_cost {
 } fy_cost;
 
 typedef struct fy_moment {
-    uint64_t start_ns, handler_ns; /* of all handlers so far: to be taken off */
+    uint64_t start_ns, handler_ns; /* of all handlers so far: to be subtracted */
 } fy_moment;
 
 typedef struct fy_trail {
@@ -207,30 +209,30 @@ typedef struct fy_objects {
     fy_type *types;
     uint16_t type_count;
     fy_message_store messages;
-    fy_link spares; /* records that nobody uses, FY_SPARES_MAX at most */
+    fy_link spares; /* unused records, FY_SPARES_MAX at most */
     uint32_t spare_count;
     size_t count;          /* objects here */
     uint64_t unhandled;    /* queued messages that closing has found */
-    fy_queued_list failed; /* without memory so far to tell their senders */
+    fy_queued_list failed; /* there was no memory yet to tell their senders */
     fy_link ready;
-    fy_link round; /* those of `ready` that run now */
+    fy_link round; /* the objects of `ready` that run now */
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
     ferry_directory_protocol protocol;
-    void *protocol_handle; /* the shared object that it came from */
-    int told_successor;    /* 1 + the rank that was told all, when this one leaves: */
-    uint64_t told_out;     /* when so many objects had gone */
+    void *protocol_handle; /* the shared object that has the protocol */
+    int told_successor;    /* if this rank leaves: 1 + the rank that was told everything, */
+    uint64_t told_out;     /* when this number of objects had gone */
     bool helped;           /* the helper thread serves: data of resting objects must be pinned */
     atomic_bool mail;      /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;          /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
-    fy_arrival *unregistered; /* objects among them are of kinds that are not registered here yet */
-    int installed;            /* objects, by the kind that took them in; application thread */
-    bool after_death;         /* a rank has died: what it had on its way is missing */
-    uint64_t gap_ns;          /* when to look for what waits in vain (gaps.c); 0: nothing does */
-    fy_costs *costs;          /* NULL: nothing is counted */
-    bool watched;             /* `costs` or `store` wants to see each message run */
+    fy_arrival *unregistered; /* arrivals with objects of types that are not registered here yet */
+    int installed;    /* objects that the running kind function has installed; application thread */
+    bool after_death; /* a rank has died: the messages that it was forwarding are missing */
+    uint64_t gap_ns;  /* when to look for messages that wait in vain (gaps.c); 0: none */
+    fy_costs *costs;  /* NULL: nothing is counted */
+    bool watched;     /* `costs` or `store` wants to see each message run */
     const fy_object_store *store; /* NULL: there is none */
     void *store_state;            /* the store's own */
     const fy_object_calls *calls;
@@ -249,7 +251,7 @@ static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object ob
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
 
-/* Somebody has seen the object of `entry`, or nobody ever will. */
+/* A rank has reported the object of `entry` from its new place, or none ever will. */
 void fy_entry_met(fy_objects *objects, fy_entry *entry);
 static inline void fy_entry_seen(fy_objects *objects, fy_entry *entry)
 {
@@ -258,20 +260,20 @@ static inline void fy_entry_seen(fy_objects *objects, fy_entry *entry)
     entry->left = FY_SEEN;
 }
 
-/* The next object of `type` of which there is a record here, perhaps because it has not gone yet or
- * has still to come; start with `*index` 0. Nothing may poll meanwhile. [application thread] */
+/* The next object of `type` that has a record here; it may be leaving or still to come. Start with
+ * `*index` 0. Nothing may poll meanwhile. [application thread] */
 FY_SHARED bool fy_object_next(ferry *f, ferry_object_type type, size_t *index, ferry_object *out);
 
-/* The record of an object that rests or runs here; NULL when it is not here or is leaving. Takes
- * and gives back the lock when the object is scheduled. */
+/* The record of an object that rests or runs here; NULL if it is not here or is leaving. Takes and
+ * releases the lock if the object is scheduled. */
 fy_record *fy_record_here(ferry *f, ferry_object object);
 
-/* FERRY_ENOENT, and says why `record`, which fy_record_here has given, is not that of an object
- * with which `call` can do anything. */
+/* Returns FERRY_ENOENT, with a text that says why `call` cannot use `record`, which fy_record_here
+ * has given. */
 int fy_fail_absent(ferry *f, const char *call, ferry_object object, const fy_record *record);
 
-/* Takes an object that rests or is pinned out of whatever list it is in and makes it MIGRATING, so
- * that it is the caller's. False when it has begun to leave meanwhile. [application thread] */
+/* Takes an object that rests or is pinned out of its list and makes it MIGRATING, so that it
+ * belongs to the caller. False if it has begun to leave meanwhile. [application thread] */
 bool fy_record_unlink(ferry *f, fy_record *record);
 
 /* Whether `object` could be the name of one. */
@@ -280,7 +282,8 @@ static inline bool fy_object_is_name(const fy_objects *objects, ferry_object obj
     return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks;
 }
 
-/* The rank that knows of `object` when nobody else does: its creator, or who inherited from it. */
+/* The rank that knows of `object` if no other rank does: its creator, or the creator's successor.
+ */
 static inline int fy_object_home(const fy_objects *objects, ferry_object object)
 {
     return fy_peer_successor(objects->f, fy_object_creator(object));
@@ -292,9 +295,8 @@ static inline int fy_entry_route(const fy_objects *objects, const fy_entry *entr
     return fy_peer_successor(objects->f, entry->guess);
 }
 
-/* Where an object is, or a message to it goes; -1: there is no such object. `entry`: of it, or
- * NULL.
- */
+/* The rank of an object, or the rank to which a message to it goes; -1: there is no such object.
+ * `entry` is the object's, or NULL. */
 static inline int fy_object_place(const fy_objects *objects, ferry_object object,
                                   const fy_entry *entry)
 {
@@ -312,9 +314,9 @@ static inline int fy_object_place(const fy_objects *objects, ferry_object object
 bool fy_objects_settled(ferry *f, int rank);
 bool fy_objects_leave(ferry *f, int successor);
 
-/* Passes on an object that `source` has sent and this rank does not know the kind of. `record` has
- * all of it but that; its data are `data_bytes` long, or, `handed`, stand in the shared heap. With
- * an error (FERRY_EAGAIN, FERRY_ENOMEM) nothing has happened; else `record` is taken. */
+/* Passes on an object from `source` whose type this rank does not know. `record` has all parts of
+ * it but the data. These are `data_bytes` long or, if `handed`, in the shared heap. After an error
+ * (FERRY_EAGAIN, FERRY_ENOMEM) nothing has happened; otherwise `record` is taken. */
 int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size_t data_bytes);
 
 fy_verdict fy_handover_frame(ferry *f, int source, const fy_frame *frame);
@@ -324,29 +326,30 @@ fy_verdict fy_handover_frame(ferry *f, int source, const fy_frame *frame);
 /* Finds or makes the entry; a new one points at the creator. FERRY_ENOMEM. */
 int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out);
 
-/* Says that the object of `record`, whose entry is `entry`, exists no more: its creator hears of
- * it, and from there all that have dealt with it. `entry` becomes a tombstone or is gone. */
+/* Reports that the object of `record`, whose entry is `entry`, does not exist any more. The report
+ * goes to its creator, and from there to all ranks that have dealt with it. `entry` becomes a
+ * tombstone or is gone. */
 void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record);
 
-/* Tells `rank` where `object` is, or that it is no more. */
+/* Tells `rank` where `object` is, or that it is destroyed. */
 void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
 
 enum {
     FY_PLACE_NONE = -1,   /* it is destroyed */
-    FY_PLACE_LOST = -2,   /* it is destroyed, and a message got lost by it */
+    FY_PLACE_LOST = -2,   /* it is destroyed, and a message was lost with it */
     FY_PLACE_ASK = -3,    /* asks the creator: answered when it is destroyed */
-    FY_PLACE_CARRIED = -4 /* the program brings it to the rank that is told */
+    FY_PLACE_CARRIED = -4 /* the program carries it to the rank that gets this notice */
 };
 
 fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
 
-/* `rank` has gone, so nothing more comes from it: messages that wait for that fail. */
+/* `rank` has gone, so no more frames come from it: messages that wait for one fail. */
 void fy_directory_peer_gone(ferry *f, int rank);
 
 /* A record of the state AWAITED, or NULL. */
 fy_record *fy_record_create(fy_objects *objects, ferry_object object);
 
-/* Frees a record and its queued messages, which were taken care of. */
+/* Frees a record and its queued messages, whose senders have been told. */
 void fy_record_destroy(fy_objects *objects, fy_record *record);
 
 /* Delivery, deliver.c. */
@@ -359,14 +362,14 @@ fy_hold_fn fy_message_hold;
 /* As fy_message_frame, while costs are counted. */
 fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame);
 
-/* Gives a queued message to the object of `record`, in its turn. FERRY_ENOMEM: it is the caller's.
- */
+/* Gives a queued message to the object of `record`, in its turn. FERRY_ENOMEM: it still belongs to
+ * the caller. */
 int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued);
 
-/* Makes sure that fy_record_admit of `messages` has all it needs. FERRY_ENOMEM. */
+/* Reserves all memory that fy_record_admit of `messages` needs. FERRY_ENOMEM. */
 int fy_record_reserve(fy_record *record, const fy_queued_list *messages);
 
-/* Deposits `messages`, for which a place was reserved. */
+/* Adds `messages`, for which places were reserved. */
 void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages);
 
 /* Sends a message on to where the directory says its object went. FERRY_ENOMEM: nothing happened.
@@ -377,7 +380,7 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
 /* Puts a message on the wire. [never blocks] */
 int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message);
 
-/* The message has been handled (0) or has failed: ends its operation and its work. */
+/* The message has been handled (0) or has failed: ends its operation and its share of the work. */
 void fy_message_end_op(ferry *f, int origin, uint32_t op, int error);
 static inline void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
 {
@@ -386,25 +389,25 @@ static inline void fy_message_end(ferry *f, const fy_envelope *envelope, int err
     fy_work_finished(f, 1);
 }
 
-/* Fails a message to an object that is no more, and tells its sender to forget it. */
+/* Fails a message to a destroyed object, and tells its sender to forget the object. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
 
 /* Fails and frees queued messages (FERRY_ENOENT: as fy_message_bounce), as far as there is memory
- * to tell their senders; the rest later, by fy_failed_tell, which returns how many. */
+ * to tell their senders. fy_failed_tell does the rest later, and returns how many. */
 void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error);
 int fy_failed_tell(ferry *f);
 
-/* Lets the queued messages run that wait overdue behind others which never came, and marks the rest
- * that wait. Returns whether there were any. */
+/* Runs the queued messages that are overdue, because earlier ones never came. Marks the others that
+ * wait as overdue. Returns whether there were any. */
 bool fy_record_close_gaps(ferry *f, fy_record *record);
 
 /* Bytes held by origin, held.c. */
 
-/* Sends tokens to ranks of which too much is held here and, with `give`, takes back those of whom
- * it is no more. */
+/* Sends tokens to ranks of which this rank holds too much. With `give`, also takes back the tokens
+ * of ranks of which it no longer does. */
 void fy_held_settle(ferry *f, bool give);
 
-/* A message of `origin` has gone on to `rank`: there may be too many that find no room there. */
+/* A message of `origin` was forwarded to `rank`. Too many may find no room there. */
 void fy_held_passed_on(ferry *f, int origin, int rank);
 
 /* The object of `record` is about to leave, with tokens; its queued messages have left, and will be
@@ -421,10 +424,11 @@ void fy_held_arrive(ferry *f, const fy_record *record);
 /* A rank has gone. */
 void fy_gaps_peer_gone(ferry *f, int rank);
 
-/* A queued message waits before its turn: after a death perhaps in vain. */
+/* A queued message waits before its turn. After a death it may wait in vain. */
 void fy_gaps_watch(ferry *f);
 
-/* Gives up what has waited in vain for long, when it is time. Returns how many looks it took. */
+/* When it is time, runs the messages that have waited in vain for long. Returns how many looks it
+ * took. */
 int fy_gaps_close(ferry *f);
 
 /* Running, run.c. */
@@ -434,10 +438,10 @@ int fy_gaps_close(ferry *f);
 bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
                    const ferry_message *message);
 
-/* Does what the handler that has just run asked for: it destroys or moves its object. */
+/* Carries out what the handler has asked for: destroys or moves its object. */
 void fy_record_apply(ferry *f, fy_record *record);
 
-/* As fy_record_run, in line where nobody waits for the handler's end and nothing is counted. */
+/* As fy_record_run, inline if no rank waits for the handler's end and nothing is counted. */
 static inline bool fy_record_handle(ferry *f, fy_record *record, fy_doing what,
                                     const fy_envelope *envelope, const ferry_message *message)
 {
@@ -464,7 +468,7 @@ bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message
 /* Makes an object of this thread RESTING: activates it, or makes it ready. */
 void fy_record_rest(ferry *f, fy_record *record);
 
-/* fy_record_rest, in line for one that nothing waits for. */
+/* fy_record_rest, inline for an object without waiting messages. */
 static inline void fy_record_lie(ferry *f, fy_record *record)
 {
     if (record->scheduled || record->pending.count != 0)
@@ -476,13 +480,14 @@ static inline void fy_record_lie(ferry *f, fy_record *record)
 /* fy_record_rest of a scheduled object. [lock held] */
 void fy_record_activate(ferry *f, fy_record *record);
 
-/* Ends an object: fails its queued messages, destroys its data, leaves word. It is unlinked. */
+/* Ends an object, which is in no list: fails its queued messages, destroys its data, and reports
+ * its end. */
 void fy_record_end(ferry *f, fy_record *record);
 
-/* Runs what is ready, each object's oldest message once. Returns how many. */
+/* Runs the oldest message of each ready object. Returns how many. */
 int fy_ready_run(ferry *f);
 
-/* Lets pinned objects go. Returns how many. */
+/* Unpins the pinned objects. Returns how many. */
 int fy_pins_drop(ferry *f);
 
 /* Looks up where the dependencies of a record are. [application thread] */
@@ -501,9 +506,9 @@ void fy_record_schedule(ferry *f, fy_record *record);
  * thread] */
 void fy_record_weigh(ferry *f, fy_record *record);
 
-/* A task of `record` has run and may have changed the loads of those that wait. They are asked
- * again: after each task while they are few, else so often that it takes FY_LOADS_PER_TASK calls
- * for each task. [application thread] */
+/* A task of `record` has run, and may have changed the loads of the tasks that wait. The type is
+ * asked for them again: after each task if they are few, otherwise so seldom that each task takes
+ * FY_LOADS_PER_TASK calls. [application thread] */
 enum { FY_LOADS_PER_TASK = 16 };
 static inline void fy_record_worked(ferry *f, fy_record *record)
 {
@@ -517,60 +522,60 @@ fy_queued_message *fy_record_task_take(fy_record *record);
 
 /* Migration, migrate.c, piggyback.c and install.c. */
 
-/* Packs and sends MIGRATING objects that are linked nowhere, all to one rank and as far as they are
- * small in one frame; then puts each on the list `done`, as DEPARTED or RETURNED. Returns 0, or why
- * the last of them returned that did. [either thread, lock not held] */
+/* Packs and sends MIGRATING objects that are in no list, all to one rank. Small ones go in one
+ * frame. Then puts each on the list `done`, as DEPARTED or RETURNED. Returns 0, or the error of the
+ * last one that returned. [either thread, lock not held] */
 enum { FY_SHIP_MAX = 16 };
 int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count);
 
-/* Starts the migration of an object that rests and is linked nowhere, and finishes it here unless
- * it returned. [application thread] */
+/* Starts the migration of an object that rests and is in no list. Finishes it here unless the
+ * object returned. [application thread] */
 int fy_record_move(ferry *f, fy_record *record, int rank);
 
-/* Sends an object as a migration frame to `record->target`, and does nothing else. [application
- * thread] */
+/* Only sends an object as a migration frame to `record->target`. [application thread] */
 int fy_record_send(ferry *f, fy_record *record);
 
-/* The data of an object has gone to `rank` by other means: it leaves as after a migration by Ferry.
- * [application thread] */
+/* The data of an object have gone to `rank` by other means. It leaves as after a migration by
+ * Ferry. [application thread] */
 void fy_record_depart(ferry *f, fy_record *record, int rank);
 
-/* Goes on with what is on the list `done`. Returns how many. */
+/* Completes the moves of the objects on the list `done`. Returns how many. */
 int fy_done_drain(ferry *f);
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame);
 
-/* Puts the objects that have arrived after those that wait to be installed. [lock held] */
+/* Appends the objects that have arrived to those that wait to be installed. [lock held] */
 void fy_arrival_add(fy_objects *objects, fy_arrival *arrival);
 
 /* Finds the entry of an object that arrives, or makes it. FERRY_EAGAIN: its last stay here has not
- * ended. FERRY_EINVAL: it cannot be on its way here. */
+ * ended. FERRY_EINVAL: it cannot be in flight to this rank. */
 int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **out);
 
-/* The object of `record` lives here from now on, with the entry that fy_entry_due gave. Returns the
- * queued messages that came before it: the caller's, to be admitted. */
+/* The object of `record` is here from now on, with the entry that fy_entry_due gave. Returns the
+ * queued messages that came before it. They belong to the caller, who admits them. */
 fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record);
 
-/* Sends a MIGRATING object that is linked nowhere together with its message, piggyback.c. False: it
- * has to go as a migration frame. */
+/* Sends a MIGRATING object that is in no list together with its message, piggyback.c. False: it
+ * must go as a migration frame. */
 bool fy_piggyback_send(ferry *f, fy_record *record, int *error);
 
 fy_verdict fy_piggyback_frame(ferry *f, int source, const fy_frame *frame);
 
-/* Makes the objects live here that are not yet. FERRY_ENOMEM, FERRY_EAGAIN: try again later, some
- * are left. Anything else: it is done with. */
+/* Installs the objects of an arrival that are not installed yet. FERRY_ENOMEM, FERRY_EAGAIN: some
+ * are left, try again later. Any other result: the arrival is finished. */
 int fy_arrival_install(ferry *f, fy_arrival *arrival);
 
-/* Installs what has arrived. Returns how many objects. */
+/* Installs the objects that have arrived. Returns how many. */
 int fy_arrivals_install(ferry *f);
 
-/* A kind was registered, or this rank leaves: tries again what may have waited for that. */
+/* A type was registered, or this rank leaves: tries the arrivals again that may have waited for
+ * that. */
 void fy_unregistered_retry(ferry *f);
 
 /* Whether `object` has arrived and is not installed yet. */
 bool fy_arrival_waits(ferry *f, ferry_object object);
 
-/* Closing: destroys what has arrived. */
+/* Closing: destroys the objects that have arrived. */
 void fy_arrivals_end(ferry *f);
 
 /* Costs, costs.c. All but init, fini and now only where `costs` is not NULL. [application thread]
@@ -581,7 +586,7 @@ void fy_costs_fini(fy_objects *objects);
 /* The account of an object, until the next call. */
 fy_cost *fy_cost_of(fy_objects *objects, ferry_object object);
 
-/* The time; 0 without reading the clock where nothing is counted. [either thread] */
+/* The time; 0, without reading the clock, if nothing is counted. [either thread] */
 static inline uint64_t fy_cost_now(const fy_objects *objects)
 {
     return objects->costs != NULL ? objects->port->ops->host.now(objects->port) : 0;
@@ -590,13 +595,14 @@ static inline uint64_t fy_cost_now(const fy_objects *objects)
 /* A handler has run since `start_ns`, for the message of that envelope. */
 void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns);
 
-/* trail.c, while costs are counted: a handler has run; a message has been sent, by the handler that
- * runs or by the program. */
+/* trail.c, while costs are counted: a handler has run; or a message has been sent, by the running
+ * handler or by the program. */
 void fy_trail_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns,
                       uint64_t passed_ns);
 void fy_trail_sent(fy_objects *objects, const fy_envelope *envelope, const ferry_message *message);
 
-/* Brackets what is done for a message: handlers that run meanwhile are not counted with it. */
+/* Brackets the work for a message. The time of handlers that run meanwhile is not counted with it.
+ */
 fy_moment fy_cost_moment(const fy_objects *objects);
 void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
                      bool forwarded);

@@ -1,16 +1,16 @@
 /* Piggybacked object: a small object that travels in the frame of the message that waits for it.
  *
- * An object that moves itself mostly takes one message along: its next step. Then the frame is that
- * of the message (wire.h), with the object's movement, and the object is its payload: a head, the
- * sequence numbers expected per source, and the packed data or their address. That is half of a
- * migration frame, and where it arrives no queued message is made: the message runs straight from
- * its frame.
+ * An object that moves itself usually takes one message along: its next step. Then the frame is the
+ * frame of the message (wire.h), with the object's movement, and the object is its payload: a head,
+ * the sequence numbers expected per source, and the packed data or their address. That is half of a
+ * migration frame. Where it arrives, no queued message is made: the message runs directly from its
+ * frame.
  *
  * It travels as messages do, in the data lane, and is handled where handlers may run. An object
- * that is scheduled, tracked, counted or has more to take along goes as a migration frame
- * (migrate.c). So a piggybacked object is the application thread's alone on both sides. If an
- * object cannot be installed now, since its type is not registered yet or there is no memory for
- * its data, it waits as a migration frame would. */
+ * that is scheduled, tracked or counted, or that has more to take along, goes as a migration frame
+ * (migrate.c). So a piggybacked object belongs to the application thread alone on both sides. If an
+ * object cannot be installed now, it waits as a migration frame would. The reason is that its type
+ * is not registered yet, or that there is no memory for its data. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -111,7 +111,7 @@ static bool read(const fy_objects *objects, const fy_frame *frame, piggyback *ou
     return fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)out->address);
 }
 
-/* Keeps it as a migration frame, to be installed as soon as that can be. */
+/* Keeps the object as a migration frame, to be installed as soon as possible. */
 static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -143,7 +143,7 @@ static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *reco
     return FY_TAKEN;
 }
 
-/* Runs the message, and lets the object rest unless that has sent it away. The message runs before
+/* Runs the message. Lets the object rest unless the handler has moved it. The message runs before
  * held ones: their senders sent them after it. */
 static void run(ferry *f, piggyback *e, fy_record *record)
 {
@@ -165,7 +165,7 @@ static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
 {
     fy_objects *objects = fy_objects_of(f);
     int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
-    /* Ranks that have had the object hear of its end. */
+    /* Ranks that have had the object learn of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
     fy_peer *peer = fy_peer_of(f, source);
@@ -180,7 +180,7 @@ static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
     if (record->data == NULL)
         return FERRY_ENOMEM;
     fy_data_keep(objects, record);
-    /* The message and the move, which is done. */
+    /* Ends the work of the message and of the move, which is complete. */
     peer->work_received += 2;
     peer->moved_in++;
     fy_work_created(f, 2);
@@ -188,8 +188,8 @@ static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
     return 0;
 }
 
-/* Asks for the lines of an object together: taken apart as they are read, one would be waited for
- * after the other, each from another processor. */
+/* Prefetches the lines of an object together. Each line comes from another processor. If each were
+ * read only when it is needed, the waits would add up. */
 static inline void ask_for(const fy_frame *frame)
 {
     enum { LINE_BYTES = 64, AT_ONCE_BYTES = 256 };

@@ -151,8 +151,8 @@ __attribute__((cold)) void fy_queued_list_fail(ferry *f, fy_queued_list *message
     (void)fy_failed_tell(f);
 }
 
-/* The creator hears of the end before any message that bounces off here can reach it: both travel
- * in the data lane. */
+/* The creator learns of the end before any message that bounces here can reach it: both travel in
+ * the data lane. */
 __attribute__((cold)) void fy_record_end(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -164,14 +164,14 @@ __attribute__((cold)) void fy_record_end(ferry *f, fy_record *record)
     fy_record_destroy(objects, record);
 }
 
-/* Runs some of what waits for an object. Returns how many; more than come in by one look at the
- * port, or what waits would grow while messages come. */
+/* Runs some of the messages that wait for an object. Returns how many. It runs more than one look
+ * at the port takes in. Otherwise the number that waits would grow while messages come. */
 static int run_some(ferry *f, fy_record *record)
 {
     enum { QUEUED_MAX = 128 };
     int count = 0;
     bool rests = true;
-    /* The sender may have to be told the end. */
+    /* The sender may have to learn of the end. */
     while (rests && record->pending.count != 0 && count < QUEUED_MAX && fy_op_end_reserve(f)) {
         fy_queued_message *queued = fy_queued_list_pop(&record->pending);
         record->state = FY_RUNNING;

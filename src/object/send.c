@@ -136,8 +136,8 @@ static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_byt
 static __attribute__((cold, noinline)) int
 send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const ferry_track *track)
 {
-    /* A message that follows others goes where they go, also when the object is known elsewhere by
-     * now. */
+    /* A message that follows others goes where they go, even if this rank knows another place of
+     * the object by now. */
     const fy_route *route = fy_message_route(f, entry->object);
     uint32_t op = 0, movement = entry->movement;
     if (route != NULL) {
@@ -172,7 +172,7 @@ static __attribute__((cold)) int no_object(ferry *f, ferry_object object)
                    (unsigned long long)object.word);
 }
 
-/* The entry of an object that is sent to for the first time; NULL without memory. */
+/* The entry of an object to which this rank sends for the first time; NULL without memory. */
 static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object object)
 {
     fy_entry *entry = NULL;
@@ -181,8 +181,8 @@ static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object ob
     return entry;
 }
 
-/* Outside handlers: waits until the message has room. Whether it has looked what there is, which
- * may have moved the object. */
+/* Outside handlers: waits until the message has room. Returns whether it has polled, which may have
+ * moved the object. */
 static bool pace(ferry *f, ferry_object object, int rank)
 {
     if (fy_objects_of(f)->messages.unsettled) {
@@ -214,7 +214,7 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
     return entry == NULL ? FERRY_ENOMEM : send_by(f, entry, rank, message, track);
 }
 
-/* For an object that is here. FERRY_EAGAIN: send_any says what is in the way. */
+/* For an object that is here. FERRY_EAGAIN: send_any finds the reason. */
 static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entry,
                              const ferry_message *message)
 {
@@ -234,8 +234,7 @@ static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entr
     return 0;
 }
 
-/* As send_any, of a message to an object that is known, where nothing is in the way: not 0 when
- * something is. */
+/* As send_any, for a message to a known object if nothing prevents it; not 0 if something does. */
 static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
                              const ferry_message *message)
 {
@@ -268,7 +267,7 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     if (!is_valid(f, object, message))
         return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
-    /* While costs are counted the long way is taken, which tells the trail. */
+    /* While costs are counted the slow path is taken, which writes the trail. */
     if (track == NULL && entry != NULL && objects->costs == NULL &&
         send_plain(f, objects, entry, message) == 0)
         return 0;

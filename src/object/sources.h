@@ -1,7 +1,8 @@
-/* Sources: per object, the sequence number expected next from each rank that sent to it.
+/* Sources: for each object, the sequence number expected next from each rank that has sent to it.
  *
- * The first few ranks stand in the struct itself; more make a small hash table. Absent ranks are
- * expected to begin with 0. Invariant: memory goes with the ranks that sent, not with the job. */
+ * The struct itself has room for the first few ranks. More ranks make a small hash table. A rank
+ * that is not in it is expected to begin with 0. Invariant: memory grows with the ranks that have
+ * sent, not with the job. */
 #ifndef FY_SOURCES_H
 #define FY_SOURCES_H
 
@@ -17,7 +18,8 @@ typedef struct fy_source {
 
 typedef struct fy_sources {
     fy_source few[FY_SOURCES_INLINE];
-    fy_source *many; /* hash table of capacity `capacity`, a power of two; NULL while few do */
+    fy_source *many; /* hash table of `capacity` places, a power of two; NULL while the inline
+                        places suffice */
     uint32_t capacity;
     uint32_t count;
 } fy_sources;
@@ -27,11 +29,11 @@ static inline void fy_sources_fini(fy_sources *sources)
     free(sources->many);
 }
 
-/* As fy_sources_of, for a rank that is not among few. */
+/* As fy_sources_of, for a rank that is in no inline place. */
 uint32_t *fy_sources_find(fy_sources *sources, int rank);
 
-/* The number expected from `rank`, to be changed in place until the next call; NULL when a place
- * for it had to be made and there is no memory. */
+/* The number expected from `rank`, which the caller may change in place until the next call. NULL
+ * if there is no memory for a new place. */
 static inline uint32_t *fy_sources_of(fy_sources *sources, int rank)
 {
     for (uint32_t i = 0; sources->many == NULL && i < sources->count; i++)
@@ -40,7 +42,7 @@ static inline uint32_t *fy_sources_of(fy_sources *sources, int rank)
     return fy_sources_find(sources, rank);
 }
 
-/* Fills `sources`, of which none is in a table of many, from what fy_sources_copy wrote: at most
+/* Fills `sources`, which has no hash table, from what fy_sources_copy wrote: at most
  * FY_SOURCES_INLINE, each of another rank of `ranks`. FERRY_EINVAL. */
 int fy_sources_read(fy_sources *sources, const unsigned char *at, uint32_t count, int ranks);
 

@@ -8,7 +8,7 @@
 
 enum { TRAIL_FIRST = 1024, TRAIL_MAX = 1 << 20 };
 
-/* These stand as the origin of a message that was not handled from a rank. */
+/* These values stand for the origin in entries that are not messages from a rank. */
 enum { SENT_BY_HANDLER = -1, SENT_BY_PROGRAM = -2 };
 
 static void add(fy_trail *trail, const fy_trail_entry *entry)

@@ -1,8 +1,9 @@
-/* Wire: how a message to an object stands in a frame.
+/* Wire: the layout of a message to an object in a frame.
  *
- * words[0] is the object, words[1] sequence and movement; up to two of the user's words follow,
- * others stand before the data. `aux` has origin (20 bits), hops (8 bits) and the user's word count
- * (4 bits). A message of up to two words and no data is one cache line on the way. */
+ * words[0] is the object, words[1] sequence and movement. Up to two of the user's words follow; if
+ * there are more, they stand before the data. `aux` has origin (20 bits), hops (8 bits) and the
+ * user's word count (4 bits). A message of up to two words and no data takes one cache line in the
+ * ring. */
 #ifndef FY_WIRE_H
 #define FY_WIRE_H
 
@@ -28,7 +29,7 @@ static inline size_t fy_wire_extra_bytes(const ferry_message *message)
                : 0;
 }
 
-/* Writes a frame, with the message's data and not the words that stand before them. */
+/* Writes a frame with the message's data, without the words that stand before the data. */
 static inline void fy_wire_write(fy_frame *frame, const fy_envelope *envelope,
                                  const ferry_message *message)
 {

@@ -1,6 +1,6 @@
-/* Eager: every rank hears of every move, and only messages that were in flight meanwhile are
- * forwarded. The creator tells the new place: what it says of an object, it says in the order of
- * the moves, and nothing after its end. */
+/* Eager: every rank learns of every move, and only messages that were in flight meanwhile are
+ * forwarded. The creator tells the new place. It reports an object's moves in their order, and
+ * nothing after its end. */
 #include "object/protocol.h"
 
 static void learnt(ferry *f, ferry_object object, uint32_t movement, int place)

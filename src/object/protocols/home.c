@@ -1,5 +1,5 @@
-/* Home: the creator hears of every move, so that a first message is forwarded once, however often
- * the object has moved. */
+/* Home: the creator learns of every move. So a first message is forwarded once, however often the
+ * object has moved. */
 #include "object/protocol.h"
 
 static void arrived(ferry *f, ferry_object object, uint32_t movement)
