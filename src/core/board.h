@@ -4,11 +4,11 @@
 
 #include "port/port.h"
 
-/* Calls of ranks that meet (collective_board.c), then marks of messages (mail.c). */
+/* First the calls by the board (collective_board.c), then marks of messages (mail.c). */
 #define FY_BOARD_CORE_BYTES 2048u
 #define FY_BOARD_MARKS_BYTES 2048u
 
-/* The cells have all that stands before it. */
+/* The cells have everything before this offset. */
 #define FY_BOARD_CORE_OFFSET (FY_BOARD_BYTES - FY_BOARD_CORE_BYTES - FY_BOARD_MARKS_BYTES)
 #define FY_BOARD_MARKS_OFFSET (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
 

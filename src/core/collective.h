@@ -1,11 +1,11 @@
-/* Collective: what all ranks of a group call: barrier, broadcast, reductions, scans, and moving
- * pieces.
+/* Collective: calls that all ranks of a group make: barrier, broadcast, reductions, scans, and
+ * moving pieces.
  *
- * Each call has a number, the same on every rank of its group. All its frames carry it, with the id
- * of the group. So calls close together never mix, and several may run at once. A call is a list
- * of steps (receive, send, wait, combine, copy), carried out in order by polls; its plan appends
- * the steps of one part after the other. Frames for later numbers, or which no step has asked for
- * yet, wait in `early`, in order. Application thread only. */
+ * Each call has a number, the same on every rank of its group. All its frames carry that number and
+ * the id of the group. So calls close together never mix, and several may run at the same time. A
+ * call is a list of steps (receive, send, wait, combine, copy), which polls carry out in order. Its
+ * plan appends the steps of one part after the other. Frames for later numbers, and frames for
+ * which no step has asked yet, wait in `early`, in order. Application thread only. */
 #ifndef FY_COLLECTIVE_H
 #define FY_COLLECTIVE_H
 
@@ -22,7 +22,8 @@ enum {
     FY_WRITES = 4,         /* `out` of all */
     FY_WRITES_AT_ROOT = 8, /* of the root alone */
     FY_COMBINES = 16,
-    FY_VARIES = 32, /* the sizes of pieces are known in pairs alone: each frame says its own */
+    FY_VARIES =
+        32, /* only the two ranks of a pair know the size of their piece: each frame carries it */
 };
 typedef struct fy_collective_kind {
     char name[21]; /* of the call */
@@ -56,16 +57,17 @@ enum {
     FY_CALL_OF_PROGRAM = 0xff
 };
 
-/* Likewise, of what is no call of the program's: a barrier of ferry_close; that of a rank whose
- * main function has returned, which fits those of others; a ferry_quiesce, in a note alone. */
+/* Likewise, for calls that the program does not make: a barrier of ferry_close; the barrier of a
+ * rank whose main function has returned, which fits those of others; a ferry_quiesce, which only a
+ * note names. */
 enum { FY_CALL_CLOSES = 1 << 25, FY_CALL_RETURNED = 1 << 26, FY_CALL_QUIESCES = 1 << 27 };
 
-/* A barrier of ferry_balance_enable, which goes on; the first FY_PHASE_NAME characters of the
- * scheduler's name stand in place of the root and the size. */
+/* A barrier of ferry_balance_enable. FY_CALL_ON: it turns balancing on. The first FY_PHASE_NAME
+ * characters of the scheduler's name take the place of the root and the size. */
 enum { FY_CALL_PHASE = 1 << 28, FY_CALL_ON = 1 << 29, FY_PHASE_NAME = 12 };
 
-/* A message that a call waits for: frames of `tag` from `source`, in order, until `size_bytes` are
- * there. */
+/* A message for which a call waits: frames of `tag` from `source`, in order, until `size_bytes`
+ * have come. */
 typedef struct fy_post {
     int source;
     int32_t tag;
@@ -90,12 +92,12 @@ typedef struct fy_step {
     void *to;
     const void *from, *high; /* what is sent, copied, or combined: lower and higher */
     size_t size_bytes;       /* of a wait: how many must have come */
-    size_t whole_bytes;      /* of what the bytes sent are part of */
+    size_t whole_bytes;      /* of the piece of which these bytes are a part */
 } fy_step;
 
 typedef struct fy_collective fy_collective;
 
-/* Appends the steps of part `c->part`, and sets `c->last` when no part follows. */
+/* Appends the steps of part `c->part`, and sets `c->last` if no part follows. */
 typedef void fy_plan(ferry *f, fy_collective *c);
 
 enum { FY_OWN_STEPS = 24, FY_OWN_POSTS = 8 };
@@ -134,7 +136,7 @@ typedef struct fy_collectives {
     uint32_t turn;  /* calls carried out by the board */
     uint32_t made;  /* groups that this rank took part in making */
     uint32_t polls; /* since a call began */
-    bool making;    /* frames of a group that is not known may be those of a new one */
+    bool making;    /* frames of an unknown group may belong to a new one */
     fy_collective *first, *last;
     fy_collective *spare;
     fy_group *group;  /* of the members */
@@ -145,33 +147,33 @@ typedef struct fy_collectives {
     bool phase_on;
 } fy_collectives;
 
-/* Makes the group of those that the job began with; of none, for one that has joined. FERRY_ENOMEM.
- */
+/* Makes the group of the ranks with which the job began. On a rank that has joined, the group has
+ * no ranks. FERRY_ENOMEM. */
 int fy_collectives_init(ferry *f);
 void fy_collectives_fini(ferry *f);
 
-/* From now on the members are those of `set`, and their next call is `number` + 1, on all of them.
- * FERRY_ENOMEM. */
+/* From now on the members are the ranks of `set`, and their next call is `number` + 1, on all of
+ * them. FERRY_ENOMEM. */
 int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number);
 
-/* Carries out what can be of all that run. */
+/* Carries out the steps of all running calls that can be done now. */
 void fy_collectives_advance(ferry *f);
 
-/* Adds a group of the program's; takes away what came early for groups that are not known. */
+/* Adds a group of the program. Removes frames that came early for unknown groups. */
 void fy_collectives_add(ferry *f, fy_group *group);
 void fy_collectives_made(ferry *f);
 
 /* `rank` has gone: see fy_group_lose. */
 void fy_collectives_lose(ferry *f, int rank, bool died);
 
-/* Ends those that can never finish because a rank is gone, or work was lost. */
+/* Ends the calls that can never finish because a rank is gone, or work was lost. */
 void fy_collectives_fail_lost(ferry *f);
 
 /* A call of the next number for `what`, which was checked; NULL without memory. It is among the
- * running until it has finished. */
+ * running calls until it has finished. */
 fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board);
 
-/* Takes it from the running; tells the others when it failed here. */
+/* Removes it from the running calls. Tells the other ranks if it failed here. */
 void fy_collective_finish(ferry *f, fy_collective *c);
 void fy_collective_free(ferry *f, fy_collective *c);
 
@@ -184,35 +186,37 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank);
 /* Ends a call, if nothing else has, because work was lost (loss.h), or a member of its group. */
 void fy_collective_look_lost(ferry *f, fy_collective *c);
 
-/* Ends a call that `rank` has met with another one, and tells everybody. */
+/* Ends a call in whose place `rank` has made another call, and tells all ranks. */
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other);
 
-/* Ends call `number` of the members on all that make it, for `reason`. */
+/* Ends call `number` of the members on all ranks that make it, for `reason`. */
 void fy_collective_refuse(ferry *f, uint32_t number, const char *reason);
 
-/* `rank` is in the next ferry_quiesce, or in one of its ferry_close, having begun calls up to
- * `number`: ends those that it will never make, and tells everybody. */
+/* `rank` is in the next ferry_quiesce, or in one of its ferry_close, and has begun calls up to
+ * `number`. Ends the calls that it will never make, and tells all ranks. */
 typedef struct fy_elsewhere {
     uint32_t number;
     bool closing, returned; /* from its main function */
 } fy_elsewhere;
 void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e);
 
-/* As a quiescence begins: fails it if others wait for a collective that this rank does not make. */
+/* Called as a quiescence begins: fails it if others wait for a collective that this rank does not
+ * make. */
 void fy_collectives_look_refused(ferry *f);
 
-/* Looks whether a rank that call `c` has waited for has called something else, where the board says
- * so; ends the call then (collective_board.c). */
+/* Finds out from the board whether a rank for which call `c` waits has called something else. If
+ * so, ends the call (collective_board.c). */
 void fy_collective_board_doubt(ferry *f, fy_collective *c);
 
-/* Tells the ranks that call `c` waits for which call it is: they may have called something else. */
+/* Tells the ranks for which call `c` waits which call it is: they may have called something else.
+ */
 void fy_collective_tell(ferry *f, const fy_collective *c);
 
-/* Looks whether a call has waited long: then the ranks that it waits for may have called something
- * else, and wait too. Returns when to look again; 0: a call has ended. */
+/* Finds out whether a call has waited long. The ranks for which it waits may then have called
+ * something else, and wait too. Returns when to look again; 0: a call has ended. */
 uint64_t fy_collectives_look_late(ferry *f, uint64_t now);
 
-/* Takes in what came early for the open posts of a call. */
+/* Takes in the frames that came early for the open posts of a call. */
 void fy_collective_look_early(ferry *f, fy_collective *c);
 
 bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b);
@@ -220,20 +224,21 @@ bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_
 /* Checks a call of the program. FERRY_EINVAL, FERRY_ESTATE, FERRY_EPEER. */
 int fy_collective_check(ferry *f, const ferry_collective *what);
 
-/* FERRY_EPEER: `rank` is in no group any more, or not in the one that `call` names. */
+/* FERRY_EPEER: `rank` is in no group any more, or not in the group of the call, whose name is
+ * `call`. */
 int fy_not_member(ferry *f, const char *call, int rank);
 
 /* Checks that this rank may call `name` over `group`, outside handlers. */
 int fy_collective_check_group(ferry *f, const fy_group *group, const char *name);
 
-/* For plans, which name places in the group. Without memory the call fails. fy_plan_receive gives
- * the index of the post. */
+/* For plans, which name places in the group. If there is no memory, the call fails. fy_plan_receive
+ * gives the index of the post. */
 uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
                          size_t size_bytes);
 void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes);
 void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
                   size_t size_bytes);
-/* Tells that `whole_bytes` will come with `tag`, and sends none of them. */
+/* Announces that `whole_bytes` will come with `tag`, and sends none of them. */
 void fy_plan_announce(ferry *f, fy_collective *c, int rank, int32_t tag, size_t whole_bytes);
 void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes);
@@ -264,23 +269,24 @@ fy_plan fy_plan_barrier, fy_plan_broadcast, fy_plan_allreduce, fy_plan_reduce, f
 
 /* Finds the boards. FERRY_ENOMEM. */
 int fy_collective_board_init(ferry *f);
-/* Whether all ranks that wait in this call can do so at the board (collective_board.c). */
+/* Whether all ranks can make this call by the board (collective_board.c). */
 bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size_t size_bytes);
-/* Tells what this rank calls, for ranks that wait at the board for another call. */
+/* Announces this rank's call on the board, for ranks that wait there for another call. */
 void fy_collective_board_announce(ferry *f, const fy_collective *c);
 /* Writes this rank's lines again if they were overwritten. */
 void fy_collective_board_repair(ferry *f);
-/* Carries out a call at the board; polls meanwhile. */
+/* Carries out a call by the board; polls meanwhile. */
 void fy_collective_board_run(ferry *f, fy_collective *c);
 
-/* As ferry_barrier; while it waits the port is told `doing`. */
+/* As ferry_barrier. While it waits, `doing` is reported to the port. */
 int fy_barrier(ferry *f, fy_doing doing);
 
-/* ferry_barrier, which only ranks make together that have the same scheduler, and turn it on or off
- * alike. */
+/* A ferry_barrier that succeeds only if all ranks have the same scheduler, and all turn it on or
+ * all turn it off. */
 int fy_barrier_phase(ferry *f, const char *scheduler, bool on);
 
-/* As ferry_collective_run, of what was checked; while it waits the port is told `doing`. */
+/* As ferry_collective_run, for a request that was checked. While it waits, `doing` is reported to
+ * the port. */
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing);
 
 #endif

@@ -65,11 +65,11 @@ enum {
 typedef fy_verdict fy_kind_fn(ferry *f, int source, const fy_frame *frame);
 
 /* Called before a frame is kept for a later poll, because it has another tag than the poll wants.
- * Tells its source what that waits for, in memory reserved for one end. Takes out of the frame what
- * need not be told again. False: the frame is not to be kept. */
+ * Tells the frame's source the event for which it waits, in memory reserved for one end. Removes
+ * from the frame what need not be told again. False: the frame is not to be kept. */
 typedef bool fy_hold_fn(ferry *f, int source, fy_frame *frame);
 
-/* Core's own work on the frames of a kind, beside handing them to their layer. */
+/* Properties of the frames of a kind for which core does more than hand them to their layer. */
 enum {
     FY_FRAME_ASKS = 1,     /* its target may answer with more than the end of an operation */
     FY_FRAME_TAGGED = 2,   /* a poll for a tag selects among these frames */
@@ -88,7 +88,7 @@ typedef struct fy_kind_info {
     uint32_t properties; /* FY_FRAME_... */
 } fy_kind_info;
 
-/* The lines that a rank tells of itself (why.h). */
+/* The lines that a rank reports about itself (why.h). */
 typedef struct fy_why fy_why;
 
 /* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c.
@@ -191,7 +191,7 @@ typedef struct __attribute__((may_alias)) fy_head {
     ferry_stats stats;
     size_t owed_bytes;   /* of copies and records of operations that wait here, in no queue */
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
-    uint32_t carried;    /* objects that come only if the main program goes on */
+    uint32_t carried;    /* objects that arrive only if the main program continues */
     uint32_t due;        /* a bit per layer whose progress is to run; FY_DUE_... */
 } fy_head;
 
@@ -214,9 +214,9 @@ static inline void *fy_layer_state(const ferry *f, fy_layer layer)
 
 FY_SHARED void fy_layer_state_set(ferry *f, fy_layer layer, void *state);
 
-/* A layer without anything to do rests: polls leave its progress out until it is due again, which
- * its own calls say. Frames, callbacks, and changes of members make all layers due. At the start
- * all are. [application thread] */
+/* A layer without work rests: polls do not call its progress until it is due again. Its own calls
+ * say when. Frames, callbacks, and changes of members make all layers due. At the start all are
+ * due. [application thread] */
 static inline void fy_layer_due(ferry *f, fy_layer layer)
 {
     ((fy_head *)(void *)f)->due |= UINT32_C(1) << layer;
@@ -231,8 +231,8 @@ static inline void fy_layer_rest(ferry *f, fy_layer layer)
  * closes. One layer has such a word. */
 FY_SHARED void fy_layer_watch(ferry *f, const _Atomic uint32_t *word);
 
-/* Said by either thread that has something for a layer, whichever it is: while there is a helper
- * all layers are due in each round anyway. */
+/* Called by either thread that has work for any layer. While there is a helper, all layers are due
+ * in each round anyway. */
 void fy_layers_signal(ferry *f);
 
 /* The port's table, for layers that need memory, time or the helper thread. */
@@ -241,8 +241,8 @@ static inline fy_port *fy_port_of(const ferry *f)
     return fy_head_of(f)->port;
 }
 
-/* A kind says this of the frame in hand, which it takes: the rest of the round has nothing to do
- * for it, so a rank that waits for it can go on immediately. [application thread] */
+/* A kind calls this for the frame that it takes. The rest of the round has no work for that frame,
+ * so a rank that waits for it can continue immediately. [application thread] */
 static inline void fy_frame_done(ferry *f)
 {
     ((fy_head *)(void *)f)->complete_frames++;
@@ -258,12 +258,12 @@ void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn);
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
 FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
-/* The count to which the layers above add what they keep; and the limit of all that waits on this
- * rank, tasks included. */
+/* The count to which the layers above add the bytes that they keep; and the limit of all that waits
+ * on this rank, tasks included. */
 size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
 
-/* For a call in a handler that would keep its message here. 0, or FERRY_EAGAIN with a reason: that
- * limit is passed. [application thread] */
+/* For a call in a handler that would keep its message here. Returns 0, or FERRY_EAGAIN with a
+ * reason if that limit is passed. [application thread] */
 int fy_check_room(ferry *f, const char *call);
 
 /* As fy_check_room for ferry_object_send, also outside handlers while fy_message_pace waits for
@@ -273,19 +273,20 @@ int fy_message_check(ferry *f);
 /* Bytes that wait for room at `rank`. */
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
 
-/* Objects that the program took from this rank or is to install here, or whose type it is to
- * register. While there are any, fy_message_pace waits for nothing. [application thread] */
+/* The number of objects that the program took from this rank, will install here, or whose type it
+ * has still to register. While there are any, fy_message_pace waits for nothing. [application
+ * thread] */
 static inline uint32_t *fy_carried_of(ferry *f)
 {
     return &((fy_head *)(void *)f)->carried;
 }
 
 /* Outside handlers: polls, and runs tasks, until a message to `object`, which is on `rank`, may be
- * sent and has room. Whether it has looked at what came. */
+ * sent and has room. Returns whether it has polled. */
 bool fy_message_pace(ferry *f, uint64_t object, int rank);
 
-/* Where messages of this rank's own to an object wait, and what their sender knew of its place: a
- * slot of a table (route.c). */
+/* The queue in which this rank's own messages to an object wait, and the sender's knowledge of its
+ * place: a slot of a table (route.c). */
 typedef struct fy_route {
     uint64_t object;
     int32_t rank;
@@ -298,7 +299,7 @@ typedef struct fy_route {
  */
 const fy_route *fy_route_find(const ferry *f, uint64_t object);
 
-/* As fy_route_find. A message to `object` has to follow those that wait, wherever the object is. */
+/* As fy_route_find. A message to `object` must follow those that wait, wherever the object is. */
 static inline const fy_route *fy_message_route(const ferry *f, uint64_t object)
 {
     return fy_head_of(f)->slow_lanes != 0 ? fy_route_find(f, object) : NULL;
@@ -313,25 +314,26 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 /* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */
 int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch);
 
-/* How many are known to have come and gone: tokens of other epochs do not count. */
+/* The epoch of tokens: how many ranks are known to have come and gone. Tokens of other epochs do
+ * not count. */
 uint32_t fy_credit_epoch(const ferry *f);
 
 /* Bytes of messages from one rank that another holds before it gives it a token. */
 size_t fy_credit_bytes(const ferry *f);
 
-/* As fy_send in the data lane, but outside handlers it polls until there is room, and in handlers
- * what would have to wait is checked as by fy_check_room, for `call`. NULL: it is not, since the
- * rest of it is on its way. */
+/* As fy_send in the data lane. But outside handlers it polls until there is room. In handlers a
+ * frame that would have to wait is checked as by fy_check_room, for `call`. If `call` is NULL it is
+ * not checked, because earlier frames of the operation have left. */
 int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call);
 
-/* As fy_send_paced. Outside handlers large data that would be copied are left in place instead, and
- * the call polls until the port has read them: no sooner than the target takes them up. */
+/* As fy_send_paced. But outside handlers large data that would be copied are left in place, and the
+ * call polls until the port has read them. That is no sooner than the target takes them up. */
 int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call);
 
-/* Sends a control frame from the helper thread: waits for room, which the control lane always gets,
- * and polls it meanwhile while the helper serves it: two helpers may wait for each other.
- * `block`: the data is from the port's alloc and handed over. Also for the application thread, with
- * `thread` FY_APP. */
+/* Sends a control frame from the helper thread. Waits for room, which the control lane always gets.
+ * While the helper serves the control lane it polls the lane meanwhile, because two helpers may
+ * wait for each other. `block`: the data are a block of the port's alloc, and are handed over. The
+ * application thread may call it too, with `thread` FY_APP. */
 int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame, bool block);
 
 /* Polls the control lane. The caller holds the balancing lock when a helper exists. Returns frames
@@ -354,9 +356,9 @@ bool fy_control_is_shared(const ferry *f);
 /* How many quiescences have ended. [application thread] */
 uint64_t fy_quiesced(const ferry *f);
 
-/* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
- * A message counts as created when it is sent and finished when its handler has returned, or it has
- * failed. [application thread] */
+/* Application work in the sense of ferry_quiesce: everything that is created must be finished on
+ * some rank. A message counts as created when it is sent. It counts as finished when its handler
+ * has returned, or when it has failed. [application thread] */
 static inline void fy_work_created(ferry *f, uint64_t count)
 {
     ((fy_head *)(void *)f)->work_created += count;
@@ -367,7 +369,7 @@ static inline void fy_work_finished(ferry *f, uint64_t count)
     ((fy_head *)(void *)f)->work_finished += count;
 }
 
-/* As fy_work_created, for what is about to be sent. [either thread] */
+/* As fy_work_created, for work that is about to be sent. [either thread] */
 void fy_work_shipped(ferry *f, uint64_t count);
 
 /* Runs `call` as application code: sets depth, activity, stats and what the rank is doing. */
@@ -379,7 +381,7 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     fy_head *head = (fy_head *)(void *)f;
     if (head->account.doing == doing && head->account.told == handler + 1u)
-        return; /* as in a batch of messages for one handler */
+        return; /* unchanged, as in a batch of messages for one handler */
     head->account.doing = doing;
     head->account.told = handler + 1u;
     head->ops->diagnosis.doing(head->port, doing, handler, 0);
@@ -389,8 +391,8 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 void fy_task_begin(ferry *f, uint16_t handler);
 void fy_task_end(ferry *f);
 
-/* fy_run in line, while neither the time of handlers is taken nor a profile of tasks is made: the
- * caller makes the call between the two. False: it has to be fy_run. */
+/* fy_run inline, while neither the time of handlers nor a profile of tasks is taken. The caller
+ * makes the call between the two functions. False: the caller must use fy_run. */
 static inline bool fy_run_begin(ferry *f, fy_doing what, uint16_t handler)
 {
     fy_head *head = (fy_head *)(void *)f;
@@ -419,7 +421,8 @@ static inline bool fy_in_handler(const ferry *f)
     return fy_head_of(f)->depth > 0;
 }
 
-/* As fy_send in the data lane, but what would have to wait is checked, as by fy_send_paced. */
+/* As fy_send in the data lane, but a frame that would have to wait is checked, as by fy_send_paced.
+ */
 static inline int fy_send_checked(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
     return fy_in_handler(f) ? fy_send_paced(f, rank, frame, call)
@@ -427,15 +430,15 @@ static inline int fy_send_checked(ferry *f, int rank, const fy_frame *frame, con
 }
 
 /* Counts `bytes` of a copy or a record that waits here, outside queues, until an operation has
- * ended (fy_check_room); then as many less. */
+ * ended (fy_check_room). The second function subtracts them again. */
 static inline void fy_owe(ferry *f, ptrdiff_t bytes)
 {
     ((fy_head *)(void *)f)->owed_bytes += (size_t)bytes;
 }
 
-/* fy_run of a task opens a batch unless one is open, and closes it when enough time has passed in
- * it. While it is open the next task costs less, if it is run at once; otherwise fy_batch_end is
- * called before anything else is done. */
+/* fy_run of a task opens a batch unless one is open, and closes it when enough time has passed.
+ * While a batch is open, the next task costs less, if it runs immediately. Otherwise fy_batch_end
+ * is called before anything else is done. */
 static inline bool fy_batch_is_open(const ferry *f)
 {
     return fy_head_of(f)->account.batch_tasks != 0;
@@ -453,12 +456,12 @@ static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_hand
     return index < h->count && h->entries[index].kind == kind ? h->entries[index].fn : NULL;
 }
 
-/* Fails `call`, which was given a handler that is not of the type it needs: "" of requests,
- * "object_", "memory_". FERRY_EINVAL. */
+/* Fails `call`, which was given a handler of the wrong type. The type that it needs is "" for
+ * requests, "object_" or "memory_". FERRY_EINVAL. */
 int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *type);
 
 const char *fy_handler_name(const ferry *f, uint16_t index);
-/* A hash that is equal on two ranks when the handler of that index, and all before it, are the same
+/* A hash that is equal on two ranks if the handler of that index, and all before it, are the same
  * on both. 0 for no handler. */
 uint32_t fy_handler_signature(const ferry *f, uint16_t index);
 
@@ -478,12 +481,13 @@ typedef struct fy_loan {
  * target tells its end after it has read them. */
 bool fy_may_lend(const ferry *f, int rank, const void *data, size_t size_bytes, uint32_t op);
 
-/* Has the operation report submitted when its target has told its end, and makes the frame one that
- * names its data, by `loan`. */
+/* Makes the operation report submitted when its target has told its end. Turns the frame into one
+ * that names its data, by `loan`. */
 void fy_lend(ferry *f, fy_frame *frame, fy_loan *loan);
 
-/* Whether anybody learns of the end of what `track` stands for. If not, its target need not tell
- * it: it ends when it has been submitted. progressive-messages.txt 5.2. */
+/* Whether the program learns of the end of the operation that `track` describes. If not, its target
+ * need not tell the end: the operation ends when it has been submitted. progressive-messages.txt
+ * 5.2. */
 static inline bool fy_track_asks(const ferry_track *track)
 {
     return track->size != sizeof(*track) || track->completed != NULL || track->failed != NULL ||
@@ -491,13 +495,14 @@ static inline bool fy_track_asks(const ferry_track *track)
 }
 
 FY_SHARED void fy_op_end(ferry *f, uint32_t op, int error);
-/* Unmakes an operation whose call fails: nothing is reported of it, whatever has become of it. */
+/* Removes an operation whose call fails. Nothing is reported of it, whatever happens to its frames.
+ */
 FY_SHARED void fy_op_drop(ferry *f, uint32_t op);
-/* Says whether the call that starts it polls, so that its callbacks wait until that returns.
- * Returns what was said before. fy_send_paced says so itself for the frame's `op`. */
+/* Says whether the call that starts it polls. If so, its callbacks wait until that call returns.
+ * Returns the previous value. fy_send_paced says so itself for the frame's `op`. */
 bool fy_op_hold(ferry *f, uint32_t op, bool held);
 bool fy_op_is_pending(const ferry *f, uint32_t op);
-/* Sends a frame that another rank's operation waits for: with the memory of fy_op_end_reserve it
+/* Sends a frame for which another rank's operation waits. With the memory of fy_op_end_reserve it
  * does not fail. */
 FY_SHARED void fy_op_tell(ferry *f, int rank, const fy_frame *frame);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
@@ -514,42 +519,44 @@ typedef struct fy_op_about {
 } fy_op_about;
 void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about);
 
-/* `gone` is called when a pending operation is cancelled, times out or loses its peer: its layer
- * frees `arg` and ends it no more. fy_op_owned gives `arg` while the operation is pending with this
- * very `gone`, else NULL. */
+/* `gone` is called when a pending operation is cancelled, times out or loses its peer. Its layer
+ * then frees `arg` and does not end the operation any more. fy_op_owned gives `arg` while the
+ * operation is pending with this same `gone`, otherwise NULL. */
 typedef void fy_op_gone_fn(ferry *f, void *arg, uint32_t op, int error);
 FY_SHARED void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg);
 void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone);
 
-/* ferry_quiesce does not wait for this operation: another rank's program may do its part later. */
+/* ferry_quiesce does not wait for this operation: the program of another rank may do its part
+ * later. */
 FY_SHARED void fy_op_aside(ferry *f, uint32_t op);
 
-/* Neither does closing: another rank's program may never do its part. */
+/* Closing does not wait either: the program of another rank may never do its part. */
 FY_SHARED void fy_op_lazy(ferry *f, uint32_t op);
 
-/* A receive has met its message. */
+/* A receive has matched its message. */
 void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes);
 
 /* Ends with FERRY_ETOOLONG: the receive allowed `size_max` bytes. */
 void fy_op_too_long(ferry *f, uint32_t op, size_t size_max);
 void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max);
 
-/* The message of `op`, an operation of `rank`, has gone on to `new_rank`, which its object reached
- * with its `movement`-th move. Both who sends it on and who gets it say so: until the second has,
- * the operation fails when either of them (`giver`, `new_rank`) dies, and then when the second
- * does. */
+/* The message of `op`, an operation of `rank`, was forwarded to `new_rank`, which its object
+ * reached with its `movement`-th move. Both the rank that forwards it (`giver`) and the rank that
+ * gets it say so. Until `new_rank` has said so, the operation fails if either of them dies.
+ * Afterwards it fails if `new_rank` dies. */
 void fy_op_moved(ferry *f, uint32_t op, int giver, int new_rank, uint32_t movement);
 void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement);
 
 /* Whether `rank` has died or left, and everything it sent has been handled. */
 bool fy_peer_is_gone(const ferry *f, int rank);
 
-/* An object has gone to `rank` for good, with `count` units of work (fy_work_leaves), or one from
- * it has come, of which a record is kept. FERRY_ENOMEM: not counted. */
+/* An object has moved to `rank`, with `count` units of work (fy_work_leaves). The second function:
+ * an object has come from `rank`, which has a record. FERRY_ENOMEM: not counted. */
 int fy_move_leaves(ferry *f, int rank, uint64_t count);
 void fy_move_arrives(ferry *f, int rank);
 
-/* The rank to ask in place of `rank`: its successor, when it has left in order; else `rank`. */
+/* The rank to ask in place of `rank`: its successor if it has left by ferry_leave, otherwise
+ * `rank`. */
 static inline int fy_peer_successor(const ferry *f, int rank)
 {
     const int32_t *successors = fy_head_of(f)->successors;
@@ -558,43 +565,45 @@ static inline int fy_peer_successor(const ferry *f, int rank)
     return rank;
 }
 
-/* Whether objects may be sent to `rank`: another that is there, stays, and has called ferry_quiesce
- * if it joined later, so that it knows their types. */
+/* Whether objects may be sent to `rank`. It must be another rank that is present and does not
+ * leave. If it joined later, it must have called ferry_quiesce, so that it knows their types. */
 bool fy_peer_takes(const ferry *f, int rank);
 
 /* Whether `rank`, which may be this one, has begun to leave. */
 bool fy_peer_leaves(const ferry *f, int rank);
 
-/* Sends a word to `rank` that counts as work until its handler calls fy_work_arrives and
- * fy_work_finished: no quiescence ends before. FERRY_EPEER, FERRY_ENOMEM: nothing is counted. */
+/* Sends a notice to `rank`. It counts as work until its handler calls fy_work_arrives and
+ * fy_work_finished, so no quiescence ends before. FERRY_EPEER, FERRY_ENOMEM: nothing is counted. */
 int fy_join_word(ferry *f, int rank, const fy_frame *frame);
 
-/* The next such rank behind `after`, around the ring of ranks; -1: there is none. */
+/* The next rank after `after`, around the ring of ranks, to which objects may be sent; -1: there is
+ * none. */
 int fy_peer_taker(const ferry *f, int after);
 
-/* `count` units of work go to another rank, or have come from it, beside what the other calls
- * count. They are finished here and created there. If either rank dies, its share can be told from
- * the rest. FERRY_ENOMEM: not counted. [application thread] */
+/* `count` units of work go to another rank, or have come from it, in addition to what the other
+ * calls count. They are finished on one rank and created on the other. If either rank dies, its
+ * share can be told from the rest. FERRY_ENOMEM: not counted. [application thread] */
 FY_SHARED int fy_work_leaves(ferry *f, int rank, uint64_t count);
 FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 
-/* Whether fy_op_end_remote and fy_op_moved_remote have the memory they may need, once each, if
- * nothing else is sent before. A kind that finds they have not answers FY_LEAVE, and is asked again
- * by a later poll. */
+/* Whether there is memory for one call each of fy_op_end_remote and fy_op_moved_remote, if nothing
+ * else is sent before. If there is none, a kind answers FY_LEAVE, and a later poll asks it again.
+ */
 FY_SHARED bool fy_op_end_reserve(ferry *f);
 
-/* Keeps the memory for one end from what application code sends, between the two calls: the next
- * end that is told then has it. NULL: there is none, unless fy_op_end_reserve has just said so. */
+/* Keeps the memory for one end while application code sends, between the two calls. The next end
+ * that is told then gets it. NULL: there is none, unless fy_op_end_reserve has just said that there
+ * is. */
 void *fy_op_end_hold(ferry *f);
 void fy_op_end_release(ferry *f, void *held);
 
 /* Keeps the message of a failing call and returns `error`. */
 FY_SHARED int fy_fail(ferry *f, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* As fy_sized_read; the message is the rank's. */
+/* As fy_sized_read; sets the error text of the rank. */
 FY_SHARED int fy_read_sized(ferry *f, const char *who, const void *given, void *out,
                             size_t size_bytes);
-/* As fy_sized_write; the message is the rank's. */
+/* As fy_sized_write; sets the error text of the rank. */
 FY_SHARED int fy_write_sized(ferry *f, const char *who, void *out, const void *from,
                              size_t size_bytes);
 /* A line on standard error that begins with the rank. */
@@ -608,8 +617,8 @@ FY_SHARED void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const c
 /* Adds a line to what a rank tells of itself. Text without room is left out. */
 void fy_why_line(fy_why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* When the clock was last read for the account: a time for what needs no better one. And the
- * seconds since such a time. [application thread] */
+/* When the clock was last read for the account: a time for uses that need no precise one. And the
+ * seconds since a time of this kind. [application thread] */
 uint64_t fy_stamp(const ferry *f);
 double fy_why_age(const ferry *f, uint64_t since_ns);
 

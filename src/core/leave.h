@@ -20,25 +20,25 @@
 
 typedef enum fy_leave_step { FY_LEAVE_ASKS, FY_LEAVE_NAMES, FY_LEAVE_STEPS } fy_leave_step;
 
-/* Made, in one allocation with what it points to, when the first is leaving. */
+/* Made when the first rank leaves, in one allocation with the arrays to which it points. */
 typedef struct fy_leaves {
     uint64_t *leaving; /* a bit per rank, this one included */
-    uint64_t *waiting; /* of the others, who has no answer yet */
+    uint64_t *waiting; /* the other ranks that have no answer yet */
     uint64_t *asked[FY_LEAVE_STEPS], *answered[FY_LEAVE_STEPS]; /* of this rank's own leaving */
-    uint32_t *promised; /* objects that each has sent, in all */
+    uint32_t *promised; /* the number of objects that each rank has ever sent */
     uint32_t *last;     /* the last call that each leaving rank makes with the members */
     int waiting_count;
 } fy_leaves;
 
 fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame);
 
-/* Answers the ranks that can be answered now. */
+/* Answers the leaving ranks that can be answered now. */
 void fy_leave_answer(ferry *f);
 
-/* Tells `rank`, which has joined, whose heritage is where. */
+/* Tells `rank`, which has joined, which successor has which handover. */
 void fy_leave_tell(ferry *f, int rank);
 
-/* As ferry_leave, but for what becomes of `f`. */
+/* As ferry_leave, but does not free `f`. */
 int fy_leave(ferry *f);
 
 #endif

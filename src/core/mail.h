@@ -1,19 +1,19 @@
-/* Mail: two-sided messages, which meet receives by source and tag.
+/* Mail: two-sided messages, which match receives by source and tag.
  *
- * A short message travels at once. When no receive has met it, it is held at its target, within a
- * credit per pair of ranks. A message that is long or finds no credit stays at its source and is
- * only offered. A receive that has met an offer pulls it in pieces, a few at a time; or, when it
- * lies in the shared heap of the node, copies it from there in one go.
+ * A short message travels immediately. If no receive matches it, it is held at its target, within a
+ * credit per pair of ranks. A message that is long or finds no credit stays at its source, and is
+ * only offered. A receive that matches an offer pulls the message in pieces, a few at a time. If
+ * the message is in the shared heap of the node, the receive copies it from there in one step.
  *
- * A source may give up an offer while its target copies. So each that can be copied has a mark on
- * the source's board, which holds the offer's number: the target clears it when it has read
- * everything, the source when it gives up. The rank that finds it cleared comes too late: the
- * target has then received nothing, whatever it has read.
+ * A source may give up an offer while its target copies. So each offer that can be copied has a
+ * mark on the source's board, which holds the offer's number. The target clears the mark when it
+ * has read everything, the source when it gives up. The rank that finds the mark cleared comes too
+ * late. If that is the target, it has received nothing, whatever it has read.
  *
- * Receives that wait and messages that no receive has met stand under keys in a hash table: for
- * each of the four ways in which a receive can name source and tag. A receive stands under one key,
- * a message under four; the first of each list is the oldest, so nothing is searched. Invariant:
- * under no key stand a receive and a message that fit. Application thread only. */
+ * Receives that wait, and messages without a receive, are in lists under keys of a hash table.
+ * There are four ways in which a receive can name source and tag. A receive is under one key, a
+ * message under four. The first of each list is the oldest, so no list is searched. Invariant: no
+ * receive and message that match are under one key. Application thread only. */
 #ifndef FY_MAIL_H
 #define FY_MAIL_H
 
@@ -34,7 +34,7 @@ typedef struct fy_mail_key {
 
 /* A receive. */
 typedef struct fy_want {
-    fy_link link; /* among those of its key; alone once it has met its message */
+    fy_link link; /* in the list of its key; in none once it has matched its message */
     fy_mail_key *key;
     uint64_t order; /* of its posting */
     int rank;       /* or FERRY_ANY_RANK */
@@ -42,13 +42,13 @@ typedef struct fy_want {
     unsigned char *buffer;
     size_t size_max;
     uint32_t op;
-    /* The offer it has met. */
+    /* The offer that it has matched. */
     int source;
     uint32_t offer;
     size_t size_bytes, asked, received;
 } fy_want;
 
-/* A message that no receive has met. */
+/* A message without a receive. */
 typedef struct fy_item {
     struct fy_item_place {
         fy_link link;
@@ -67,8 +67,8 @@ typedef struct fy_offer {
     int mark; /* its mark's index; -1: it can only be pulled */
 } fy_offer;
 
-/* Whether an offer is there to be copied: its number, which is given once and never 0. In a line of
- * its own, since two ranks write it. */
+/* A mark: the number of the offer that can be copied, which is given once and is never 0; or 0. On
+ * a line of its own, because two ranks write it. */
 typedef struct fy_mail_mark {
     _Alignas(64) _Atomic uint64_t number;
 } fy_mail_mark;
@@ -88,12 +88,12 @@ typedef struct fy_mail {
 void fy_mail_init(ferry *f);
 void fy_mail_fini(ferry *f);
 
-/* An empty table, and its end; packets that stand in it are freed. */
+/* Makes an empty table; frees a table and the packets in it. */
 void fy_mail_table_init(fy_mail *mail);
 void fy_mail_table_fini(ferry *f, fy_mail *mail);
 fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame);
 
-/* Forgets what a rank that has gone has offered. */
+/* Forgets the offers of a rank that has gone. */
 void fy_mail_peer_gone(ferry *f, int rank);
 
 /* A frame's handler field, and the words with it. */
@@ -114,7 +114,7 @@ enum {
     FY_MAIL_HEAD_BYTES = 64,
 };
 
-/* The part of that which an eager message takes. */
+/* The part of these bytes that an eager message takes. */
 static inline uint32_t fy_mail_cost(size_t size_bytes)
 {
     return (uint32_t)size_bytes + FY_MAIL_HEAD_BYTES;
@@ -148,19 +148,19 @@ void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame);
 int fy_want_place(fy_mail *mail, fy_want *want);
 void fy_want_remove(fy_mail *mail, fy_want *want);
 
-/* The oldest receive that a message from `source` with `tag` fits; NULL for none. */
+/* The oldest receive that matches a message from `source` with `tag`; NULL: none. */
 fy_want *fy_want_find(const fy_mail *mail, int source, int32_t tag);
 
 /* Puts a message under its keys. NULL without memory; else keeps the packet. */
 fy_item *fy_item_create(fy_mail *mail, fy_packet *packet);
 
-/* Removes the item; its packet is the caller's. */
+/* Removes the item; its packet belongs to the caller. */
 fy_packet *fy_item_take(fy_mail *mail, fy_item *item);
 
 /* The list of one way to name source and tag; NULL while it is empty. */
 fy_mail_key *fy_mail_key_find(const fy_mail *mail, int way, int rank, int32_t tag);
 
-/* The oldest message that fits a receive; NULL for none. */
+/* The oldest message that matches a receive; NULL: none. */
 fy_item *fy_item_find(const fy_mail *mail, int rank, int32_t tag);
 
 #endif

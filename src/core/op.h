@@ -1,10 +1,11 @@
-/* Op: what is known of each tracked operation until it has ended and its owner has seen that.
+/* Op: the record of each tracked operation, until it has ended and its owner has seen that.
  *
- * A record is named by index and generation, so an end that comes twice or from nowhere finds
- * nothing. States: pending -> ended (its callbacks wait for a poll) -> done (its ferry_op waits to
- * be tested) -> free; callbacks run from fy_ops_deliver alone. A record that has timed out or was
- * cancelled keeps its name (`open`) until the end that is silenced has come: however late that is,
- * it meets no later operation. Then, or when it can come no more, the record is free. */
+ * A record is named by index and generation, so an end that comes twice, or by mistake, finds no
+ * record. States: pending -> ended (its callbacks wait for a poll) -> done (its ferry_op waits to
+ * be tested) -> free. Only fy_ops_deliver runs callbacks. A record that has timed out or was
+ * cancelled keeps its name (`open`) until the end has come that is now silent. However late that
+ * end comes, it finds no later operation. When it has come, or cannot come any more, the record is
+ * free. */
 #ifndef FY_OP_H
 #define FY_OP_H
 
@@ -23,7 +24,7 @@ typedef enum fy_op_state {
     FY_OP_PENDING,
     FY_OP_ENDED,
     FY_OP_DONE,
-    FY_OP_SILENT /* nobody asks any more, but its name is in use */
+    FY_OP_SILENT /* the owner does not ask any more, but the name is in use */
 } fy_op_state;
 
 /* By ferry_event. */
@@ -42,12 +43,13 @@ typedef struct fy_op_record {
     uint32_t index;
     uint32_t generation; /* of this use; never 0 in its low bits */
     uint32_t movement;   /* of the object that has the message, as far as is known */
-    int giver;           /* who sent the message to receipt.rank; that rank, once it has it */
-    uint8_t state;       /* fy_op_state */
-    bool open;           /* its layer will end it, or its target */
+    int giver; /* the rank that sent the message to receipt.rank; once it has arrived, receipt.rank
+                */
+    uint8_t state; /* fy_op_state */
+    bool open;     /* its layer or its target will still end it */
     bool on_arrival;
     bool lazy;          /* closing does not wait for it */
-    bool aside;         /* a quiescence does not */
+    bool aside;         /* a quiescence does not wait for it */
     bool has_handle;    /* a ferry_op names it */
     bool submitted_due; /* its callback is to be run */
     bool queued;        /* on the list of events */
@@ -78,7 +80,7 @@ typedef struct fy_ops {
 /* A record in use, by its name in frames; NULL when there is none. */
 fy_op_record *fy_op_find(const ferry *f, uint32_t op);
 
-/* As fy_op_end. The message of the rank's last error is the reason. */
+/* As fy_op_end. The rank's last error text is the reason. */
 void fy_op_end_explained(ferry *f, uint32_t op, int error);
 
 /* The record that a ferry_op names; NULL when it is no longer open. */
@@ -87,10 +89,10 @@ fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op);
 /* The target may read the operation's data until its end has come from there. */
 void fy_op_lent(ferry *f, uint32_t op);
 
-/* The event that an ended record is. */
+/* The event of an ended record. */
 ferry_event fy_op_event_of(const fy_op_record *record);
 
-/* The owner has nothing more to learn: the record is free as soon as its name is. */
+/* The owner has nothing more to learn: the record is free as soon as its name is free. */
 void fy_op_forget(fy_ops *ops, fy_op_record *record);
 
 /* Puts it on the list of events, if it is not there. */
@@ -99,19 +101,19 @@ void fy_op_queue_event(ferry *f, fy_op_record *record);
 /* The owner has nothing more to learn by callback; its ferry_op may still be tested. */
 void fy_op_finish(ferry *f, fy_op_record *record);
 
-/* Ends a pending operation from this side: nothing is written for it any more, and what its target
- * says later finds nobody. `alone`: it will say nothing. */
+/* Ends a pending operation on this side. Nothing is written for it any more, and a later message of
+ * its target finds no record. `alone`: its target will send none. */
 void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone);
 
-/* Whether `source` may say that `op` has ended: only who has an operation may end it; a message to
- * an object may be with anybody. */
+/* Whether `source` may say that `op` has ended. Only the rank that has an operation may end it. Any
+ * rank may have a message to an object. */
 bool fy_op_may_end(const ferry *f, int source, uint32_t op);
 
 /* As fy_op_end, if `source` may say so. */
 bool fy_op_end_from(ferry *f, int source, uint32_t op, int error);
 
-/* Ends what has timed out, if anything may; called when `polls_left` is 0. Returns how many
- * operations. */
+/* Ends the operations that have timed out, if timeouts are possible. Called when `polls_left` is 0.
+ * Returns how many operations. */
 int fy_ops_expire(ferry *f);
 
 /* When the next timeout may be due; UINT64_MAX for never. */
@@ -120,11 +122,11 @@ uint64_t fy_ops_deadline(const ferry *f);
 /* Runs the callbacks that are due. Returns how many events there were. */
 int fy_ops_deliver(ferry *f);
 
-/* Fails the operations that are pending with `rank`, which is gone. If it `died`, fails those too
- * that `rank` has sent on and nobody has got yet. */
+/* Fails the operations that are pending with `rank`, which is gone. If it `died`, also fails those
+ * whose message `rank` has forwarded and no other rank has got yet. */
 void fy_ops_fail_peer(ferry *f, int rank, bool died);
 
-/* Ends what is pending as failed and runs the callbacks. */
+/* Ends the pending operations as failed and runs the callbacks. */
 void fy_ops_cancel(ferry *f);
 void fy_ops_fini(ferry *f);
 

@@ -1,10 +1,11 @@
-/* Peer: what a rank keeps of each rank it talks to, and what it does when one goes.
+/* Peer: the record of each rank with which this rank communicates, and the actions when one goes.
  *
- * Records come in pages of neighbouring ranks, made when the first of a page is talked to. A rank
- * that has died or left is "gone" from the moment when everything it sent has been handled. If
- * others keep this rank too busy to know, that is a short while later. Then its operations fail,
- * the application is told, and nothing from it is handled any more. A rank that may join later
- * counts as gone until it is seen to have joined. Application thread only. */
+ * Records come in pages of neighbouring ranks. A page is made at the first contact with one of its
+ * ranks. A rank that has died or left is "gone" from the moment when everything that it sent has
+ * been handled. If others keep this rank too busy to find that out, it is gone a short while later.
+ * Then its operations fail, the application is told, and no frame from it is handled any more. A
+ * rank that may join later counts as gone until it is seen to have joined. Application thread only.
+ */
 #ifndef FY_PEER_H
 #define FY_PEER_H
 
@@ -30,13 +31,14 @@ typedef struct fy_peers {
     char *outcome;          /* FY_OUTCOME_BYTES, for fy_peer_outcome */
     int absent_count;
     int gone_count;
-    uint64_t gone_mark; /* equal on ranks that know the same to be gone */
+    uint64_t gone_mark; /* equal on ranks that know the same set of gone ranks */
     int shifts;         /* how many are known to have joined, and to have gone again */
     bool news;          /* some are going */
     uint64_t news_ns;
     const _Atomic uint32_t *changes; /* the port's, or 0 for ever */
     uint32_t changes_seen;
-    uint32_t looks;    /* rounds, since the first of these went, that could have buried them */
+    uint32_t
+        looks; /* rounds that could have completed their departure, since the first of them went */
     ferry_peer_fn *fn; /* the application's */
     void *arg;
 } fy_peers;
@@ -45,21 +47,21 @@ typedef struct fy_peers {
 int fy_peers_init(ferry *f);
 void fy_peers_fini(ferry *f);
 
-/* Looks whether peers have come or gone, when the port says that something has changed. Returns how
- * many have come: who waits looks at its condition again before it sleeps. */
+/* Finds out whether peers have come or gone, if the port says that something has changed. Returns
+ * how many have come: a call that waits looks at its condition again before it sleeps. */
 int fy_peers_look(ferry *f);
 
-/* Lets those go that were seen going and from which nothing is left to handle. Returns how many,
- * for the same reason. */
+/* Completes the departure of the peers that were seen going and have no frames left to handle.
+ * Returns how many, for the same reason. */
 int fy_peers_bury(ferry *f);
 
-/* The program is told of no more deaths, and goes on if it has said so. */
+/* From now on the program is not told of deaths. It survives them if it has said that it does. */
 void fy_peers_ignore(ferry *f);
 
-/* Whether a frame from `rank`, which is gone, comes from one that has just joined. */
+/* Whether a frame from `rank`, which counts as gone, comes from a rank that has just joined. */
 bool fy_peers_arrived(ferry *f, int rank);
 
-/* How many peers that are not gone have lower numbers than `rank`, and the rank with so many. */
+/* How many present peers have lower numbers than `rank`; and the rank that has so many below it. */
 int fy_peers_index(const ferry *f, int rank);
 int fy_peers_at(const ferry *f, int index);
 

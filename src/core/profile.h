@@ -42,17 +42,17 @@ void fy_profile_fini(ferry *f);
 fy_stretch fy_profile_begin(ferry *f);
 void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes);
 
-/* Counts `ns` of the present stretch for `kind` instead. */
+/* Counts `ns` of the present stretch for `kind`, not for the stretch. */
 void fy_profile_count(ferry *f, fy_profile_kind kind, uint64_t ns);
 
 /* The rank has waited, since `start_ns`. */
 void fy_profile_waited(ferry *f, const fy_stretch *stretch);
 
-/* An object has come that left another rank at `left_ns`: the waits since then were for it, as far
- * as they were not for one that came before. So awaiting is the time in which this rank had nothing
- * to do and at least one object that then came was on its way, each moment once. That is exact
- * while the ranks' clocks agree, and no more than FY_IDLES_KEPT waits lie between leaving and
- * coming; earlier ones are missing. An object that never came, with a rank that died, was not
+/* An object has come that left another rank at `left_ns`. The waits since then were for it, as far
+ * as they were not for one that came before. So "awaiting" is the time in which this rank had no
+ * work and at least one object that then came was in flight; each moment counts once. The figure is
+ * exact if the ranks' clocks agree, and if there are at most FY_IDLES_KEPT waits between leaving
+ * and coming. Earlier waits are missing. An object that never came, because its rank died, was not
  * awaited. */
 void fy_profile_awaited(ferry *f, uint64_t left_ns);
 

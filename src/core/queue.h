@@ -1,9 +1,9 @@
-/* Queue: copies of frames that wait: without room at their target (backlog), for a poll that wants
- * their tag (tags.h), or on their way from a rank to itself.
+/* Queue: copies of frames that wait for room at their target (backlog), for a poll that wants their
+ * tag (tags.h), or in flight from a rank to itself.
  *
- * A set keeps one queue per key, made when its key first has to wait, so memory goes with the peers
- * that were slow, not with the ranks of the job. Queues with packets form a list in the order in
- * which they filled: no walk depends on addresses. Application thread only. */
+ * A set keeps one queue per key, made when a frame of its key first has to wait. So memory grows
+ * with the peers that were slow, not with the ranks of the job. Queues with packets form a list in
+ * the order in which they filled, so no walk depends on addresses. Application thread only. */
 #ifndef FY_QUEUE_H
 #define FY_QUEUE_H
 
@@ -18,7 +18,7 @@ typedef struct fy_packet {
     int rank; /* the other rank: target or source */
     fy_lane lane;
     bool pooled;
-    fy_frame frame; /* data points behind the packet */
+    fy_frame frame; /* its data follow the packet */
 } fy_packet;
 
 /* Packets whose data fits are taken from a pool, others from malloc. */
@@ -32,7 +32,7 @@ fy_packet *fy_packet_create(fy_pool *pool, size_t size_bytes);
 /* Copies `frame` into a packet that was created for its size. */
 void fy_packet_fill(fy_packet *packet, int rank, fy_lane lane, const fy_frame *frame);
 
-/* Where a packet's data lies. */
+/* The address of a packet's data. */
 unsigned char *fy_packet_data(fy_packet *packet);
 void fy_packet_destroy(fy_pool *pool, fy_packet *packet);
 
@@ -63,11 +63,11 @@ fy_packet *fy_queue_unlink(fy_queue *queue, fy_packet *before);
 /* The queue of `key`; NULL when it never had packets. */
 fy_queue *fy_queue_find(const fy_queue_set *set, uint32_t key);
 
-/* Appends to the queue of `key`. Returns whether there was memory; else the packet is the caller's.
- */
+/* Appends to the queue of `key`. Returns whether there was memory. If not, the packet still belongs
+ * to the caller. */
 bool fy_queue_set_push(fy_queue_set *set, uint32_t key, fy_packet *packet);
 
-/* Unlinks as fy_queue_unlink, and takes a queue that is empty then off the list of the filled. */
+/* Unlinks as fy_queue_unlink. Removes a queue that is then empty from the list of filled queues. */
 fy_packet *fy_queue_set_unlink(fy_queue_set *set, fy_queue *queue, fy_packet *before);
 
 /* Frees all queues and their packets. */

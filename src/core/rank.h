@@ -1,7 +1,7 @@
-/* Rank: what a `ferry` consists of. Private to core.
+/* Rank: the fields of a `ferry`. Private to core.
  *
- * Invariant: everything here belongs to the application thread, except `wave`, which is guarded by
- * control_lock, and what is constant after open. */
+ * Invariant: everything here belongs to the application thread, with two exceptions: control_lock
+ * guards `wave`, and some fields are constant after open. */
 #ifndef FY_RANK_H
 #define FY_RANK_H
 
@@ -32,16 +32,16 @@ enum {
 /* Whether this rank may send messages to objects (credit.c). */
 typedef struct fy_credit {
     uint32_t epoch;      /* under the control lock */
-    atomic_int tokens;   /* it must not while there are any; written under the control lock */
+    atomic_int tokens;   /* while there are any it must not send; written under the control lock */
     bool waived;         /* the rank closes or leaves, and sends all it has */
     size_t unseen_bytes; /* of messages sent since the control lane was looked at */
 } fy_credit;
 
-/* How far ferry_close has come: not begun, before its first and before its last meeting. */
+/* How far ferry_close has come: not begun, before its first barrier, before its last one. */
 typedef enum fy_closing { FY_CLOSING_NOT, FY_CLOSING_FIRST, FY_CLOSING_LAST } fy_closing;
 
-/* The queues that wait for room at a peer: frames by lane, and messages of this rank's own to
- * objects. */
+/* The queues that wait for room at a peer: frames by lane, and this rank's own messages to objects.
+ */
 enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
 
 /* The layers above, by fy_layer (layers.c). */
@@ -54,7 +54,7 @@ void fy_kinds_set(ferry *f, int first, int count);
 /* The name of the layer of a kind that was sent or handled. */
 const char *fy_kind_layer(uint8_t kind);
 
-/* A layer's part, which is empty when the program is not linked to the layer. */
+/* A layer's part; empty if the program is not linked to the layer. */
 static inline const fy_layer_ops *fy_layer_at(int layer)
 {
     return fy_layer_list[layer] != NULL ? fy_layer_list[layer] : &fy_layer_absent;
@@ -85,7 +85,7 @@ struct ferry {
     fy_kind_fn *kinds[FY_KINDS];
     bool filtered; /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
-    /* Requests are left with peers that do not take the answers (progress.c). */
+    /* Requests are left in their rings if their source does not take the answers (progress.c). */
     int refused;               /* 1 + such a peer of this round; 0: there is none */
     int relieved;              /* 1 + the peer from which this round takes all */
     int told;                  /* 1 + the peer that was told of it last */
@@ -93,8 +93,8 @@ struct ferry {
     uint64_t refused_since_ns; /* 0: none was in the last round */
     uint32_t short_rounds;     /* see fy_progress */
     uint64_t done_before;      /* as the present call of ferry_poll found it */
-    /* Words that are 0 while nothing has come, beside `due`: of the layer that asked for it, and
-     * the port's of the control lane. */
+    /* Words beside `due` that are 0 while nothing has come: the word of the layer that asked for
+     * it, and the port's word of the control lane. */
     const _Atomic uint32_t *watch;
     const _Atomic uint64_t *control_news;
     bool control_tells;            /* that word is the port's */
@@ -111,7 +111,7 @@ struct ferry {
     fy_queue self;            /* requests of the rank to itself */
     size_t kept_bytes;        /* of messages that the layers above keep, see fy_check_room */
     fy_queue orphans;         /* ends of operations that found no memory for a backlog */
-    fy_pool broadcasts;       /* broadcasts passed on whose end is awaited (request_broadcast.c) */
+    fy_pool broadcasts;       /* broadcasts passed on that have not ended (request_broadcast.c) */
 
     fy_ops ops_table;
     fy_peers peers;
@@ -119,7 +119,7 @@ struct ferry {
     fy_background *background; /* while a thread of its own drives the rank */
     fy_collectives collectives;
     fy_quiescence quiescence;
-    fy_leaves *leaves; /* NULL: nobody has ever been leaving */
+    fy_leaves *leaves; /* NULL: no rank has ever begun to leave */
     fy_trace trace;
     fy_trace_file *file; /* NULL: FERRY_TRACE is not set */
 
@@ -134,7 +134,7 @@ struct ferry {
     uint8_t closing;                /* fy_closing */
     bool ready;                     /* it joined, and has said that it takes objects */
     bool left;                      /* it has left, and is only freed */
-    void (*after_close)(void *arg); /* frees what the port stood on; may be NULL */
+    void (*after_close)(void *arg); /* frees what the port used; may be NULL */
     void *after_close_arg;
     void (*abort)(void *after_close_arg, int status); /* ends another launcher's job; may be NULL */
     char error_text[FY_ERROR_BYTES];
@@ -153,21 +153,22 @@ _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
                    offsetof(struct ferry, due) == offsetof(fy_head, due),
                "the head of a rank");
 
-/* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
+/* Makes a rank over `port`, which it takes, and opens the layers. After a failure the port is
+ * closed. */
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out);
 
 /* As ferry_close, for a rank that ferry_main keeps as well. */
 int fy_rank_close(ferry *f);
 
-/* Polls until nothing of this rank waits to be sent and its operations have ended; and whether that
- * is so. */
+/* Polls until no frame of this rank waits to be sent and its operations have ended. The second
+ * function says whether that is so. */
 void fy_rank_drain(ferry *f);
 bool fy_rank_is_drained(const ferry *f);
 
-/* Tells the layers that others take objects than before. */
+/* Tells the layers that the set of ranks that take objects has changed. */
 void fy_layers_members(ferry *f);
 
-/* Frees the rank at once, without regard to others. */
+/* Frees the rank immediately, without waiting for others. */
 void fy_rank_destroy(ferry *f);
 
 /* Progress. */
@@ -178,24 +179,24 @@ static inline void fy_layers_due(ferry *f)
     f->due |= f->layers_mask;
 }
 
-/* Said by whoever makes something for a round to do that is none of the layers' (has_rest). */
+/* Called by code that makes work for a round that belongs to no layer (has_rest). */
 static inline void fy_rest_due(ferry *f)
 {
     f->due |= FY_DUE_REST;
 }
 
-/* One round: what waits here, what has arrived, and, with `tasks`, the layers' own work. Returns
- * how much there was. Not in handlers. */
+/* One round: handles the frames that wait here and those that have arrived, and, with `tasks`, runs
+ * the layers' own work. Returns how much there was. Not in handlers. */
 int fy_progress(ferry *f, bool tasks);
 
-/* Has the layer of its kind handle a frame, whatever the poll selects. */
+/* Lets the layer of its kind handle a frame, whatever the poll selects. */
 fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame);
 
 /* Takes a frame that has come on the data lane. */
 fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame);
 fy_verdict fy_lent_deliver(ferry *f, int source, const fy_frame *frame);
 
-/* How much was done since `done` was `before`: what a poll returns. */
+/* The result of a poll: how much was done since `done` was `before`. */
 int fy_poll_result(const ferry *f, uint64_t before);
 
 /* How long a caller has waited for something in vain. */
@@ -204,8 +205,8 @@ typedef struct fy_patience {
     uint64_t pause_ns; /* for waiting for room, which no frame announces */
 } fy_patience;
 
-/* One round, and when there was nothing to do sleeps until there may be, but not beyond
- * `deadline_ns`. The caller looks at its condition after each call. */
+/* One round. If there was no work, sleeps until there may be some, but not beyond `deadline_ns`.
+ * The caller looks at its condition after each call. */
 int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *patience);
 
 /* Whether nothing is left to do here until a frame arrives. */
@@ -214,7 +215,7 @@ bool fy_rank_idle(ferry *f);
 /* FERRY_ESTATE with a message when application code runs inside Ferry. */
 int fy_check_outside(ferry *f, const char *call);
 
-/* FERRY_EINVAL with a message when `rank` is none. */
+/* FERRY_EINVAL with an error text if `rank` is no rank of the job. */
 int fy_check_rank(ferry *f, const char *call, int rank);
 
 /* Sending. */
@@ -224,10 +225,10 @@ int fy_control_look(ferry *f);
 
 fy_verdict fy_credit_deliver(ferry *f, int source, const fy_frame *frame);
 
-/* A rank has come or gone: what tokens there are begins anew. */
+/* A rank has come or gone: the count of tokens begins anew. */
 void fy_credit_renew(ferry *f);
 
-/* Credit is asked for no more. [application thread] */
+/* From now on sends need no credit. [application thread] */
 void fy_credit_waive(ferry *f);
 
 /* Counts a message that has gone to the port. */
@@ -237,11 +238,12 @@ static inline void fy_credit_count(ferry *f, const fy_frame *frame)
     f->credit.unseen_bytes += MESSAGE_BYTES + frame->size_bytes;
 }
 
-/* A token may have come that this rank has not seen: a handler that goes on sending does not poll.
- * So beyond what credit stands for messages wait for the next look at the control lane too. */
+/* A token may have come that this rank has not seen, because a handler that goes on sending does
+ * not poll. So when this rank has sent as much as its credit allows, messages wait for the next
+ * look at the control lane too. */
 static inline bool fy_credit_is_plenty(const ferry *f)
 {
-    /* relaxed: whoever sends looks again and again; nothing stands behind the word */
+    /* relaxed: a sender looks again and again, and no other data depend on the word */
     return atomic_load_explicit(&f->credit.tokens, memory_order_relaxed) <= 0 &&
            f->credit.unseen_bytes <= f->options.backlog_bytes;
 }
@@ -254,10 +256,10 @@ bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
 /* The bytes that wait on this rank: `waiting_bytes` limits them. */
 size_t fy_waiting_bytes(const ferry *f);
 
-/* Bytes of such frames and of messages to objects that wait, unless it is for credit. */
+/* Bytes of frames and of messages to objects that wait, except those that wait for credit. */
 size_t fy_answer_bytes(const ferry *f, int rank);
 
-/* Messages to objects on `rank` wait for no credit any more. FERRY_ENOMEM: some do. */
+/* Messages to objects on `rank` need no credit any more. FERRY_ENOMEM: some do. */
 int fy_messages_release(ferry *f, int rank);
 
 /* A message to an object joins the queue for `rank`, or has left it (route.c). FERRY_ENOMEM. */
@@ -271,8 +273,8 @@ int fy_backlog_flush(ferry *f);
  * memory. Takes it. FERRY_EPEER. */
 int fy_send_packet(ferry *f, fy_packet *packet);
 
-/* The end of a collective or ferry_close when some have gone and the program goes on: returns when
- * all that live have called it and nothing is in flight. */
+/* The end of a collective or of ferry_close if some ranks have gone and the program survives that.
+ * Returns when all living ranks have called it and nothing is in flight. */
 int fy_quiesce(ferry *f, fy_doing doing);
 
 /* Requests. */
@@ -310,7 +312,7 @@ int fy_profile_report(ferry *f, const char *path);
 /* The rank does `activity` from now on; reads the clock. */
 void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler);
 
-/* Counts the processor time of what follows; the account has just been brought up to date. */
+/* Counts the processor time from now on. The account has just been brought up to date. */
 void fy_account_start_cpu(ferry *f);
 
 /* Sleeps in the port, as idle time, until something comes or `deadline_ns`. */

@@ -1,10 +1,11 @@
-/* Why: what a rank tells about itself when somebody asks why the job does not go on.
+/* Why: the report of a rank about itself, when another process asks why the job makes no progress.
  *
  * `ferry why`, the launcher on SIGUSR1, and a stalled ferry_quiesce ask through the port, which
- * wakes the rank; where the port cannot, a stalled ferry_quiesce asks by frames, and every rank
- * prints for itself. No signal reaches it: the thread that notices tells what it owns. A rank that
- * waits or polls tells all. While a task runs the helper thread tells what the balancing lock
- * guards. A rank that can do neither is seen from outside, by what it told the port it does. */
+ * wakes the rank. If the port cannot do that, a stalled ferry_quiesce asks by frames, and every
+ * rank prints its own report. No signal reaches the rank: the thread that notices the query reports
+ * the data that it owns. A rank that waits or polls reports everything. While a task runs, the
+ * helper thread reports the data that the balancing lock guards. A rank that can do neither is seen
+ * from outside, by the activity that it has reported to the port. */
 #ifndef FY_WHY_H
 #define FY_WHY_H
 
@@ -15,14 +16,14 @@ struct fy_why {
     size_t used;
 };
 
-/* Answers when somebody has asked. [application thread, in polls] */
+/* Answers a query. [application thread, in polls] */
 void fy_why_look(ferry *f);
 
 /* Prints, when a frame has asked. [application thread, in polls] */
 void fy_why_tell(ferry *f);
 fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame);
 
-/* This rank waits and nothing has changed for long: asks all ranks, and has it printed.
+/* This rank waits and nothing has changed for long: asks all ranks, and has their reports printed.
  * [application thread, in polls] */
 void fy_why_ask(ferry *f);
 
