@@ -1,19 +1,21 @@
-/* Account: where the rank's time goes, and what the launcher may say about it.
+/* Account: where the rank's time goes, and what the launcher may report about it.
  *
  * The clock is read only where an activity that matters begins or ends. At sleeps and at tasks it
- * is read always; at handlers and at the ends of polling calls only once tasks run or a trace is
- * on. A handler whose last call took less than a microsecond goes untimed for the next calls: its
- * time counts as the runtime's, since reading the clock would cost as much as the handler. Programs
- * of small messages alone thus read no clock, and all but their idle time counts as their own.
+ * is always read. At handlers and at the ends of polling calls it is read only once tasks run or a
+ * trace is on. If the last call of a handler took less than a microsecond, its next calls are not
+ * timed, because reading the clock would cost as much as the handler. Their time counts as the
+ * runtime's. So programs that send only small messages read no clock, and all but their idle time
+ * counts as their own.
  *
- * Processor time is read after each batch and each sleep. Reading it is a system call, so what the
- * runtime does until the next batch or sleep, if that is brief, is taken to compute all the time.
+ * Processor time is read after each batch and each sleep. Reading it is a system call. So the
+ * runtime's work until the next batch or sleep, if it is brief, counts as computing all the time.
  *
- * Short tasks run in batches (src/balance/task.c). A batch is one stretch: its processor time is
- * taken at its two ends, the clock after each task, or each eighth while they take microseconds.
- * The runtime's time between tasks is measured once per batch, between the first two, and taken
- * from the tasks' time as often as it happened. Nothing is estimated of a batch of one task, which
- * is what tasks of BATCH_NS and more are, and while a trace or a profile is made. */
+ * Short tasks run in batches (src/balance/task.c). A batch is one stretch. Its processor time is
+ * taken at its two ends. The clock is read after each task, or after each eighth while tasks take
+ * microseconds. The runtime's time between tasks is measured once per batch, between the first two,
+ * and subtracted from the tasks' time as often as it happened. Nothing is estimated for a batch of
+ * one task, or while a trace or a profile is made. Tasks of BATCH_NS and more are batches of one.
+ */
 #include "core/rank.h"
 
 enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000 };
@@ -70,7 +72,7 @@ static void start_cpu(ferry *f, uint64_t cpu_ns)
 }
 
 /* The runtime's part of the processor time between start_cpu and `now_ns`. The two clocks are read
- * one after the other: what the processor's is ahead by is nobody's. */
+ * one after the other. The time by which the processor's clock is ahead belongs to no part. */
 static uint64_t runtime_part(const ferry *f, uint64_t cpu_ns, uint64_t now_ns)
 {
     const fy_account *a = &f->account;
@@ -82,13 +84,13 @@ static uint64_t runtime_part(const ferry *f, uint64_t cpu_ns, uint64_t now_ns)
     return cpu >= wall ? runtime : (uint64_t)((double)cpu * (double)runtime / (double)wall);
 }
 
-/* Gives the runtime its part; the account has just been brought up to date. */
+/* Adds the runtime's part to its time. The account has just been brought up to date. */
 static void count_cpu(ferry *f, uint64_t cpu_ns)
 {
     f->stats.runtime_cpu_ns += runtime_part(f, cpu_ns, f->account.stamp_ns);
 }
 
-/* The processor time at `now_ns`, as far as it matters. */
+/* The processor time at `now_ns`, if it matters. */
 static uint64_t cpu_at(const ferry *f, uint64_t now_ns)
 {
     const fy_account *a = &f->account;
@@ -230,7 +232,7 @@ void fy_task_end(ferry *f)
         close_batch(f);
 }
 
-/* Whether this call of a handler is one to time; counts the untimed ones down. */
+/* Whether to time this call of a handler. Counts the calls down that are not timed. */
 static bool is_timed(ferry *f, uint16_t handler)
 {
     if (f->profile != NULL || handler >= f->handlers.count ||

@@ -1,17 +1,17 @@
 /* Reductions piece by piece, in the order of ranks.
  *
- * At each step two ranks that hold the results of neighbouring runs of ranks combine lower with
- * higher. So operands keep the order of ranks, and the result is one expression, the same wherever
- * it is computed. When the number of ranks is no power of two, the first ranks pair up before.
- * Allreduce exchanges, and the upper of each pair gets the result afterwards; reduce folds upper
- * into lower halves, down to rank 0, which hands the result to the root. */
+ * At each step two ranks hold the results of neighbouring runs of ranks, and combine the lower with
+ * the higher. So operands keep the order of ranks, and the result is one expression, the same on
+ * each rank that computes it. If the number of ranks is no power of two, the first ranks pair up
+ * before. Allreduce exchanges results, and the upper rank of each pair gets the result afterwards.
+ * Reduce folds upper into lower halves, down to rank 0, which sends the result to the root. */
 #include "core/collective.h"
 #include "core/rank.h"
 
 enum { PIECE_BYTES = 32 * 1024, TAGS_PER_PART = 128 };
 enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_BARRIER = 80 }; /* rounds are below */
 
-/* The piece that a part works on: in place in `out`, or, where that is not wanted, in scratch. */
+/* The piece on which a part works: in place in `out`, or in scratch if `out` is not wanted. */
 typedef struct part {
     unsigned char *piece, *other;
     size_t bytes;
@@ -94,7 +94,7 @@ void fy_plan_allreduce(ferry *f, fy_collective *c)
         fy_plan_send(f, c, c->self + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
 }
 
-/* Sends to `rank`; of large data only when it has said that it takes this piece. */
+/* Sends to `rank`. Large data are sent only when it has said that it takes this piece. */
 static void hand_over(ferry *f, fy_collective *c, const part *p, int rank, int32_t tag)
 {
     if (p->large)
@@ -110,7 +110,7 @@ static void take_over(ferry *f, fy_collective *c, const part *p, int rank, int32
     fy_plan_await(f, c, post, 0);
 }
 
-/* Folds until this rank has passed its run on, or, as rank 0, has all. */
+/* Folds until this rank has passed its run on. Rank 0 folds until it has the results of all. */
 static void fold(ferry *f, fy_collective *c, const part *p)
 {
     fy_pairing pairs = fy_pairing_of(c->ranks);
@@ -151,9 +151,9 @@ void fy_plan_reduce(ferry *f, fy_collective *c)
         fy_plan_copy(f, c, out + at, p.piece, p.bytes);
 }
 
-/* Scans: in round r a rank hears from the one 2^r below it what the ranks up to there
- * come to, and tells the one 2^r above. `piece` covers the run that ends at this rank, `result` the
- * run that ends below it. */
+/* Scans: in round r a rank receives from the rank 2^r below it the result of the ranks up to there,
+ * and sends its own to the rank 2^r above it. `piece` covers the run that ends at this rank,
+ * `result` the run that ends below it. */
 void fy_plan_scan(ferry *f, fy_collective *c)
 {
     part p;
@@ -167,7 +167,7 @@ void fy_plan_scan(ferry *f, fy_collective *c)
     for (int distance = 1, round = 0; distance < c->ranks; distance *= 2, round++) {
         int to = c->ranks - distance > c->self ? c->self + distance : -1;
         int from = c->self - distance;
-        /* Up the line first: rank 0 waits for nobody, so no deadlock can form. */
+        /* First up the line: rank 0 waits for no other, so there is no deadlock. */
         if (from >= 0 && p.large)
             fy_plan_send(f, c, from, p.tag + TAG_READY, NULL, 0);
         if (to >= 0)

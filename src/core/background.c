@@ -1,8 +1,8 @@
-/* Background: a thread that has the rank while the program computes.
+/* Background: a thread that owns the rank while the program computes.
  *
- * The rank belongs to one thread at a time: creating the thread hands it over, joining it takes it
- * back, and both order all that was done before against all that follows. So nothing in the rank
- * needs a lock, and a program that never begins pays nothing. */
+ * The rank belongs to one thread at a time. Creating the thread hands the rank over, and joining
+ * the thread takes it back. Both order everything before against everything after. So nothing in
+ * the rank needs a lock, and a program that never uses this pays nothing. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct fy_background {
     atomic_bool ends, left;
 };
 
-/* How often the end looks for the thread before it sleeps: some 20 us. */
+/* How often ferry_background_end looks for the end of the thread before it sleeps: some 20 us. */
 enum { LOOKS = 2000 };
 
 static void *drive(void *arg)

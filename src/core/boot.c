@@ -1,5 +1,5 @@
-/* Boot: opens the rank that this process is, or has the port start the ranks that it is to start.
- * The folder port/open says which port that is. */
+/* Boot: opens the rank of this process, or lets the port start the ranks of a job. The folder
+ * port/open chooses the port. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "core/rank.h"
 #include "port/open/list.h"
 
-/* Reads the options, and finds the port and what it is started with. */
+/* Reads the options, and finds the port and its arguments. */
 static int prepare(const ferry_options *given, ferry_options *options, fy_port_settings *settings,
                    const fy_port_entry **entry)
 {
@@ -33,8 +33,8 @@ static int create(fy_port *port, const ferry_options *options, ferry **out)
     return error;
 }
 
-/* A rank that cannot be created does not leave a job that would wait for the others: its process
- * ends, and the launcher ends the rest. */
+/* If a rank cannot be created, the others would wait for it. So its process ends, and the launcher
+ * ends the rest. */
 static int open_rank(const fy_port_entry *entry, const fy_port_settings *settings,
                      const ferry_options *options, ferry **out)
 {

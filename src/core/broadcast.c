@@ -1,8 +1,8 @@
 /* Broadcast along a binomial tree, in pieces that are passed on as they come.
  *
- * A root could run ahead of ranks that have not called yet, and what it sends waits in their
- * memory. Two things bound that: large data is sent only after the child has said that its buffer
- * is there, and every so many broadcasts all ranks meet first. */
+ * A root could run ahead of ranks that have not called yet, and its data would wait in their
+ * memory. Two rules bound that. Large data are sent only after the child has said that its buffer
+ * is ready. And in one of 16 broadcasts all ranks make a barrier first. */
 #include "core/collective.h"
 #include "core/rank.h"
 
@@ -28,7 +28,7 @@ static tree tree_of(const fy_collective *c)
     return t;
 }
 
-/* The post of the data is the first after those of the meeting. */
+/* The post of the data is the first one after those of the barrier. */
 static void begin(ferry *f, fy_collective *c, const tree *t, bool large)
 {
     fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);

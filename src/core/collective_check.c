@@ -1,4 +1,4 @@
-/* Says of each kind of collective what it is, and whether a call of the program is one. */
+/* The properties of each kind of collective, and the check of the program's calls. */
 #include "core/collective.h"
 #include "core/rank.h"
 #include "core/reduce.h"
@@ -21,7 +21,7 @@ const fy_collective_kind fy_collective_kinds[] = {
     [FERRY_ALLTOALLV] = {"ferry_alltoallv", FY_READS | FY_WRITES | FY_VARIES},
 };
 
-/* Without "ferry_", as messages about arguments begin. */
+/* The name without "ferry_", as error texts about arguments begin. */
 static const char *name_of(const ferry_collective *what)
 {
     return fy_collective_kinds[what->kind].name + sizeof("ferry_") - 1;
@@ -37,7 +37,7 @@ static const fy_group *group_of(const ferry *f, const ferry_collective *what)
     return what->group != NULL ? what->group : f->collectives.group;
 }
 
-/* Adds up what the pieces of `in` or `out` have; false: too much for an address. */
+/* Adds up the sizes of the pieces of `in` or `out`. False: the sum is too large for an address. */
 static bool add_up(const size_t *counts, int pieces, size_t count, size_t value_bytes, size_t *sum)
 {
     bool fits = true;

@@ -1,12 +1,12 @@
 /* The frames of collectives: numbering, matching, and finding out that ranks disagree.
  *
- * Each frame carries the call it belongs to. A rank that meets another call under its own number
- * tells every rank, so that nobody waits for a call that others never make; so does a rank that
- * cannot go on.
+ * Each frame carries its call. If a rank gets a frame of another call under its own number, it
+ * tells every rank, so that no rank waits for a call that others never make. A rank that cannot
+ * continue tells every rank too.
  *
- * A rank that has been told that a member of the group has died finishes no call of it any more,
- * even one that could still be finished. Others may have given it up, and wait for all that live in
- * ferry_quiesce. After that there is another group. */
+ * A rank that has been told that a member of the group has died finishes no call of the group any
+ * more, even one that could still be finished. Other ranks may have given that call up, and wait in
+ * ferry_quiesce for all living ranks. After that there is another group. */
 #include "core/collective.h"
 
 #include <inttypes.h>
@@ -21,10 +21,10 @@
  * TAG_REFUSE the reason. */
 enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
 
-/* The tag of a frame that only tells the call of a rank that has waited long. */
+/* The tag of a frame that only says which call a rank makes that has waited long. */
 enum { TAG_WAITS = -3 };
 
-/* The contents of an abort: the two calls that do not fit, and who made them. */
+/* The contents of an abort: the two calls that differ, and the ranks that made them. */
 typedef struct abort_note {
     int32_t ranks[2];
     fy_collective_call calls[2];
@@ -92,7 +92,7 @@ fail(ferry *f, const fy_group *group, uint32_t number, int error, const char *fo
     return fy_fail(f, error, "collective %" PRIu32 "%s: %s", number, whose, text);
 }
 
-/* Says both sides of a disagreement about call `number`. */
+/* Writes an error text with both sides of a disagreement about call `number`. */
 static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                             const abort_note *note)
 {
@@ -108,7 +108,7 @@ static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                 texts[0], note->ranks[1], texts[1], how);
 }
 
-/* The dead need not know: that they do not is not what the call fails for. */
+/* Dead ranks need not be told. So a failed send is no error, and the rank's error text stays. */
 static void send_all(ferry *f, const fy_group *group, const fy_frame *frame)
 {
     char text[FY_ERROR_BYTES];
@@ -134,7 +134,7 @@ static void tell_all(ferry *f, const fy_collective *c, int error, const abort_no
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
 {
     const abort_note note = {{f->rank, rank}, {c->call, *other}};
-    /* A rank that goes another way may have registered other handlers because of that. */
+    /* A rank that makes other calls may have registered other handlers for that reason. */
     if (c->call.what == other->what && c->call.signature != other->signature) {
         fy_loss_compare(f, rank, c->number);
         return;
@@ -156,7 +156,7 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
         }
 }
 
-/* A rank that gets it compares, now or when it makes the call (take, look_misfit). */
+/* A rank that gets this frame compares, now or when it makes the call (take, look_misfit). */
 void fy_collective_tell(ferry *f, const fy_collective *c)
 {
     const fy_frame frame = {
@@ -179,7 +179,8 @@ static fy_collective *find(const fy_collectives *all, uint64_t id, uint32_t numb
     return c;
 }
 
-/* Also one that was freed while calls over it run. NULL: not known. */
+/* The group with this id, also one that was freed while calls over it run. NULL: it is not known.
+ */
 static fy_group *group_of(const fy_collectives *all, uint64_t id)
 {
     fy_group *group = id == 0 ? all->group : all->groups;
@@ -250,8 +251,8 @@ static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *fr
     post->complete = post->received == post->size_bytes;
 }
 
-/* `source` has failed in the first call over a group, in which its ranks meet when they make it: it
- * makes no other. */
+/* `source` has failed in the first call over a group, the barrier that its ranks make when they
+ * create it. So `source` makes no other call over it. */
 static void note_quitter(ferry *f, fy_group *group, int source)
 {
     if (group == NULL || group->id == 0)
@@ -262,7 +263,7 @@ static void note_quitter(ferry *f, fy_group *group, int source)
             fy_collective_look_lost(f, c);
 }
 
-/* Takes a frame of the call. Returns whether a step has asked for it, or it needs no asking. */
+/* Takes a frame of the call. Returns whether a step has asked for it, or it needs no step. */
 static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
     const fy_collective_call call = {
@@ -277,7 +278,7 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
     if (frame->tag == TAG_ABORT) {
         if (c->number == 1)
             note_quitter(f, c->group, source);
-        /* That a rank is gone is told first by its event, then by what fails for it. */
+        /* The event that a rank is gone comes first, then the calls that fail for it. */
         if ((int64_t)frame->words[0] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
             return false;
         take_abort(f, c, source, frame);
@@ -299,8 +300,8 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
     return false;
 }
 
-/* Whether the call that is given up is one that this rank would have to make, and does not since it
- * is in ferry_quiesce. */
+/* Whether this rank would have to make the call that is given up, and does not because it is in
+ * ferry_quiesce. */
 static bool fails_quiescence(ferry *f, const fy_frame *frame)
 {
     abort_note note;
@@ -323,9 +324,8 @@ void fy_collectives_look_refused(ferry *f)
             (void)fails_quiescence(f, &p->frame);
 }
 
-/* A frame of a call that has ended here. A call that ended well leaves no frame, so the source of
- * this one has called something that does not fit. Success was told wrongly, which cannot be
- * unsaid. */
+/* A frame of a call that has ended here. A call that succeeded leaves no frame, so its source has
+ * made another call. This rank has reported success by mistake, which cannot be taken back. */
 static void look_misfit(ferry *f, int source, const fy_frame *frame)
 {
     const fy_group *group = group_of(&f->collectives, frame->words[3]);
@@ -463,8 +463,8 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
                         "rank %d has given up the group while it was made", group->quitter - 1);
 }
 
-/* Ends a call that can never finish, since a rank that it waits for or sends to has gone. All that
- * a peer sent before it went has been delivered. */
+/* Ends a call that can never finish, because a rank for which it waits, or to which it sends, has
+ * gone. All frames that a peer sent before it went have been delivered. */
 static void look_missing(ferry *f, fy_collective *c)
 {
     const fy_step *step = &c->steps[c->at];
@@ -481,7 +481,7 @@ void fy_collectives_fail_lost(ferry *f)
 {
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
-        /* First, for what others that failed have sent says less. */
+        /* This comes first, because the frames of other ranks that failed say less. */
         fy_collective_look_lost(f, c);
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);

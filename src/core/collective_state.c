@@ -10,7 +10,7 @@ int fy_collectives_init(ferry *f)
     uint64_t *members = fy_calloc(fy_set_words(f->ranks), sizeof(*members));
     if (members == NULL)
         return FERRY_ENOMEM;
-    /* A rank that the job did not begin with is in no group yet. */
+    /* A rank that joined later is in no group yet. */
     int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
     for (int rank = 0; rank < starting && f->rank < starting; rank++)
         fy_set_add(members, rank);
@@ -19,8 +19,8 @@ int fy_collectives_init(ferry *f)
     return f->collectives.group == NULL ? FERRY_ENOMEM : fy_collective_board_init(f);
 }
 
-/* `rank` has gone: from the members or a group of the program. A rank that is leaving may have made
- * calls with the members that this rank has yet to make, and all before it went. */
+/* `rank` has gone from the members or from a group of the program. A rank that leaves may have made
+ * calls with the members that this rank has yet to make. All its frames came before it went. */
 static void lose(const ferry *f, fy_group *group, int rank, bool died)
 {
     bool leaves = group->id == 0 && fy_peer_leaves(f, rank);
@@ -33,7 +33,7 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
     fy_group *group = fy_group_create(set, f->ranks, f->rank);
     if (group == NULL)
         return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->ranks);
-    /* Others that were not gone for the root may be gone here since. */
+    /* Ranks that were present for the root may have gone here since. */
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, fy_group_rank(group, i)))
             lose(f, group, fy_group_rank(group, i), !fy_peer_leaves(f, fy_group_rank(group, i)));

@@ -1,18 +1,18 @@
-/* Credit: leave to send messages to objects.
+/* Credit: the permission to send messages to objects.
  *
- * Messages that find no object, or come before their turn, or whose object waits, are held where
- * they are: frames behind them in the ring may be what they wait for. A rank that holds many
- * of another's (object/held.c) gives that rank a token, and takes it back when most of them are
- * gone. A rank with tokens sends no messages to objects: outside handlers the call polls until it
- * may, and what handlers send waits in queues of its own (send.c). Held messages never wait for
- * those that wait at their sender. Objects in flight come in the control lane. Older messages are
- * on their way already, where no rank refuses them or keeps them behind others.
+ * A rank holds messages that find no object, that come before their turn, or whose object waits:
+ * later frames in the ring may be the ones for which they wait. A rank that holds many messages of
+ * another (object/held.c) gives that rank a token, and takes it back when most of them are gone. A
+ * rank with tokens sends no messages to objects. Outside handlers the call polls until it may send.
+ * Messages of handlers wait in queues of their own (send.c). Held messages never wait for messages
+ * that wait at their sender. Objects in flight come in the control lane. Older messages are in
+ * flight already, and no rank refuses them or makes them wait for others.
  *
- * Tokens pass from rank to rank with objects, and the rank that takes one back need not be the one
- * that gave it. So only their number counts, in whatever order they come and go; for a moment it
- * may be negative. When ranks come or go some may be lost: all forget those there were, and say
- * again what is too much. The epoch, a number that all ranks come to agree on, tells which tokens
- * these are. */
+ * Tokens pass from rank to rank with objects, and the rank that takes one back need not be the rank
+ * that gave it. So only their number counts, in any order. For a moment it may be negative. When
+ * ranks come or go some tokens may be lost. Then all ranks forget all tokens, and send new ones
+ * where too much is held. The epoch, a number on which all ranks come to agree, says to which set a
+ * token belongs. */
 #include "core/rank.h"
 
 void fy_credit_waive(ferry *f)

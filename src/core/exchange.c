@@ -1,17 +1,17 @@
-/* Collectives that move pieces: each rank that has a part gets its piece straight from the rank
- * that has it.
+/* Collectives that move pieces: each piece goes directly from the rank that has it to the rank that
+ * gets it.
  *
- * All receives are posted first, so that each piece finds its place; then each rank sends, first to
+ * All receives are posted first, so that each piece finds its place. Then each rank sends, first to
  * the rank above it, so that not all send to the same rank. A piece that is larger than SMALL_BYTES
- * is only announced, with its size. It is sent when the receiver has said that its buffer is there.
- * Else it could wait in the memory of a rank that has not called yet. */
+ * is only announced, with its size. It is sent when the receiver has said that its buffer is ready.
+ * Otherwise it could wait in the memory of a rank that has not called yet. */
 #include "core/collective.h"
 #include "core/rank.h"
 
 enum { SMALL_BYTES = 64 * 1024, PIECE_BYTES = 32 * 1024 };
 enum { TAG_DATA = 1, TAG_READY = 2, TAG_BARRIER = 80 };
 
-/* The pieces of `in` or `out`, of which one is looked at. */
+/* The pieces of `in` or `out`, and the present one among them. */
 typedef struct pieces {
     unsigned char *base;
     const size_t *counts, *offsets; /* NULL: all have `count` values; one after the other */
@@ -37,7 +37,7 @@ static unsigned char *data_of(const pieces *p)
     return bytes_of(p) == 0 ? NULL : p->base + at * p->value_bytes;
 }
 
-/* Goes to the next place, round and round. */
+/* Goes to the next place, in a circle. */
 static void next(pieces *p)
 {
     p->at += count_of(p);
@@ -88,7 +88,7 @@ static void receive_all(ferry *f, fy_collective *c, const roles *r, pieces out)
     }
 }
 
-/* Small pieces first: those that wait for large ones may do something with them. */
+/* Sends small pieces first: ranks that wait for large pieces can work on them meanwhile. */
 static void send_all(ferry *f, fy_collective *c, const roles *r, pieces in, bool large)
 {
     for (int i = 1; i < c->ranks; i++) {
@@ -111,7 +111,7 @@ void fy_plan_exchange(ferry *f, fy_collective *c)
     const roles r = {.gathers = kind == FERRY_GATHERV,
                      .scatters = kind == FERRY_SCATTER || kind == FERRY_SCATTERV,
                      .root = c->self == c->root};
-    /* Others than the root need not have the counts that it alone reads. */
+    /* The other ranks need not have the counts that only the root reads. */
     pieces in =
         pieces_of(c, true, r.gathers || kind == FERRY_ALLGATHERV || (r.scatters && !r.root));
     pieces out = pieces_of(c, false, r.scatters || (r.gathers && !r.root));
@@ -129,7 +129,7 @@ void fy_plan_exchange(ferry *f, fy_collective *c)
         fy_plan_await(f, c, post, 0);
 }
 
-/* Each rank gets what all have for it, a part of its piece at a time, and combines that in the
+/* Each rank receives its piece from all ranks, a part at a time, and combines the parts in the
  * order of places. */
 void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
 {
@@ -144,7 +144,7 @@ void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
     size_t scratch = (size_t)c->ranks * (bytes_of(&in) < room ? bytes_of(&in) : room);
     if (c->scratch == NULL && !fy_plan_scratch(f, c, scratch))
         return;
-    if (c->part == 0) /* who gets nothing waits for nobody */
+    if (c->part == 0) /* a rank that gets nothing waits for no other */
         fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     uint32_t post = c->post_count;
     for (int place = 0; place < c->ranks && own > 0; place++)

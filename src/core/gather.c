@@ -1,6 +1,5 @@
-/* Gathering. Little data go along trees; a rank holds a growing run of blocks in scratch memory.
- * Much data go straight to where they belong, once the receiver has said that its buffer is
- * there. */
+/* Gathering. Small data go along trees; a rank holds a growing run of blocks in scratch memory.
+ * Large data go directly to their place, once the receiver has said that its buffer is ready. */
 #include "core/collective.h"
 #include "core/rank.h"
 
@@ -18,7 +17,8 @@ static int rank_at(const fy_collective *c, int root, int position)
     return (int)(((int64_t)root + position) % c->ranks);
 }
 
-/* Copies `count` blocks in the order of positions, which start at rank `root`, to that of ranks. */
+/* Copies `count` blocks from the order of positions, which start at rank `root`, to the order of
+ * ranks. */
 static void turn(ferry *f, fy_collective *c, const unsigned char *blocks, int root)
 {
     unsigned char *out = c->what.out;
@@ -86,8 +86,8 @@ void fy_plan_gather(ferry *f, fy_collective *c)
         gather_large(f, c);
 }
 
-/* Bruck's algorithm: a rank holds the blocks of itself and the ranks above it, and doubles that by
- * what the one at the end of its run holds. */
+/* Bruck's algorithm: a rank holds its own block and those of the ranks above it. In each round it
+ * doubles them with the blocks of the rank at the end of its run. */
 static void allgather_small(ferry *f, fy_collective *c)
 {
     size_t size = c->size_bytes;

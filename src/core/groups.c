@@ -1,11 +1,11 @@
-/* Groups of the program: made by an exchange over the ranks that they are made from.
+/* Groups of the program: made by an exchange over the ranks of a parent group.
  *
  * Each rank tells all others its colour, its key, and how many groups it has taken part in making.
- * With that number the first rank of a new group gives it its id, so no id is used twice. Then the
- * ranks of each new group meet, so that one of them goes on only when all know the group. A rank
- * may fail in the exchange, or while it meets, because a rank died that is in no way in its group.
- * It then tells those that know the group, and they fail too; those that do not know it have not
- * met. Application thread only. */
+ * From that number the first rank of a new group makes the group's id, so no id is used twice. Then
+ * the ranks of each new group make a barrier, so that a rank continues only when all know the
+ * group. A rank may fail in the exchange, or in the barrier, because a rank died that is not in its
+ * group. It then tells the ranks that know the group, and they fail too. Ranks that do not know the
+ * group have not made the barrier. Application thread only. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "core/collective.h"
 #include "core/rank.h"
 
-/* The words that each rank tells. `list`: of ferry_group_create, what stands for the list. `place`:
- * in the parent, known to all. */
+/* The words that each rank sends. `list`: for ferry_group_create, a hash of the list. `place`: in
+ * the parent, known to all. */
 typedef struct entry {
     int32_t colour, key;
     uint32_t made;
@@ -36,7 +36,7 @@ static int by_key(const void *left, const void *right)
                             : (a->place > b->place) - (a->place < b->place);
 }
 
-/* Enters those with this rank's colour, by key; `entries` has them first then. */
+/* Enters the ranks with this rank's colour, by key. `entries` then has them first. */
 static void choose(const ferry *f, const fy_group *parent, entry *entries, fy_group *group)
 {
     int32_t colour = entries[parent->self].colour;

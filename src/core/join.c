@@ -1,7 +1,8 @@
-/* Joining, as far as objects go: a rank that has joined knows their types when it calls its first
- * ferry_quiesce. It then tells all, and ranks that join later. From then on they may send it
- * objects, during the quiescence. These words count as work: the quiescence does not end before all
- * have heard them, and their immediate answers have been heard too. */
+/* Joining: the part of objects. A rank that has joined knows the types of objects when it calls its
+ * first ferry_quiesce. It then tells all ranks, and later also ranks that join after it. From then
+ * on they may send it objects, during the quiescence. These notices count as work. So the
+ * quiescence does not end before all ranks have got them, and their immediate answers have arrived
+ * too. */
 #include "core/rank.h"
 
 int fy_join_word(ferry *f, int rank, const fy_frame *frame)
@@ -19,7 +20,7 @@ int fy_join_word(ferry *f, int rank, const fy_frame *frame)
 static void say_ready(ferry *f, int rank)
 {
     const fy_frame frame = {.kind = FY_KIND_READY};
-    (void)fy_join_word(f, rank, &frame); /* who is not told sends no objects: no harm */
+    (void)fy_join_word(f, rank, &frame); /* a rank that is not told sends no objects: no harm */
 }
 
 void fy_join_ready(ferry *f)

@@ -10,9 +10,10 @@ enum { LEAVE_WORDS = 3 };
 /* words: kind; of SUCCESSOR: whose, who; of MAY: how many objects went there; of ASK, as the last
  * word: the last call that the source makes with the members. */
 typedef enum leave_kind {
-    LEAVE_ASK,       /* the source is leaving: may it? */
+    LEAVE_ASK,       /* the source wants to leave */
     LEAVE_MAY,       /* the answer */
-    LEAVE_SUCCESSOR, /* who has what a rank had; from that rank it asks for an answer */
+    LEAVE_SUCCESSOR, /* the successor of a rank; if the source is that rank, it asks for an answer
+                      */
     LEAVE_KNOWN,     /* the answer */
 } leave_kind;
 
@@ -83,7 +84,7 @@ static void note_leaving(ferry *f, int rank, uint32_t last)
     fy_layers_members(f);
 }
 
-/* Chains end (see above); one that does not is nonsense from a broken rank. */
+/* Chains end (leave.h). A chain that does not end comes from a broken rank. */
 static bool note_successor(ferry *f, int whose, int who)
 {
     int end = who;
@@ -114,7 +115,7 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
         if (!note_successor(f, (int)whose, (int)who))
             fy_bad_frame(f, source, frame, "successor of a rank that leaves");
         else if ((int)whose == source && fy_messages_release(f, source) == FERRY_ENOMEM)
-            return FY_LEAVE; /* the answer comes behind all that goes there */
+            return FY_LEAVE; /* the answer must come after all objects that go there */
         else if ((int)whose == source)
             return send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
         break;
@@ -129,7 +130,7 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* Whether nothing is on its way from here that `rank` would have to pass on. */
+/* Whether nothing is in flight from here that `rank` would have to pass on. */
 static bool is_settled(ferry *f, int rank)
 {
     for (int i = 0; i < FY_LAYERS; i++)
@@ -163,8 +164,8 @@ void fy_leave_tell(ferry *f, int rank)
             (void)send(f, rank, LEAVE_SUCCESSOR, whose, f->successors[whose]);
 }
 
-/* Asks all, or `only` when it is not -1, that have not been asked in this step; whether all have
- * answered. Those that have just joined are asked too. */
+/* Asks all ranks, or `only` if it is not -1, that have not been asked in this step. Returns whether
+ * all have answered. Ranks that have just joined are asked too. */
 static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
 {
     fy_leaves *l = f->leaves;
@@ -180,7 +181,7 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
     return all;
 }
 
-/* Whether all objects that others have sent here have come. */
+/* Whether all objects that other ranks have sent here have come. */
 static bool all_came(ferry *f)
 {
     for (int rank = 0; rank < f->ranks; rank++) {
@@ -193,7 +194,7 @@ static bool all_came(ferry *f)
     return true;
 }
 
-/* Whether all that the layers had has gone. */
+/* Whether the layers have given everything away. */
 static bool layers_leave(ferry *f, int successor)
 {
     bool all = true;
@@ -203,7 +204,7 @@ static bool layers_leave(ferry *f, int successor)
     return all;
 }
 
-/* Names another successor than before, if any: all have to hear of it. */
+/* If the successor has changed, tells all ranks. */
 static void name_anew(ferry *f)
 {
     fy_leaves *l = f->leaves;
@@ -219,8 +220,8 @@ static bool is_empty(ferry *f)
            fy_rank_is_drained(f);
 }
 
-/* Returns when nobody needs this rank any more; immediately if no rank is left that could take over
- * its data. */
+/* Returns when no rank needs this one any more. Returns immediately if no rank is left that could
+ * take over its data. */
 static void part(ferry *f)
 {
     fy_patience patience = {0};

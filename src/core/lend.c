@@ -9,7 +9,7 @@
 
 #include "core/rank.h"
 
-/* Data worth not being copied. */
+/* Data of this size or more are worth lending. */
 enum { LOAN_MIN_BYTES = 4096 };
 
 bool fy_may_lend(const ferry *f, int rank, const void *data, size_t size_bytes, uint32_t op)

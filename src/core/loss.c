@@ -13,7 +13,7 @@ enum { LOSS_WORDS = 2 };
 
 #define DIED "rank %d %s; its work is lost"
 
-/* To all others: the first reason. */
+/* Sends the first reason to all others. */
 static void tell_all(ferry *f)
 {
     const fy_loss *loss = &f->loss;
@@ -40,8 +40,8 @@ void fy_loss_note(ferry *f, int error, const char *format, ...)
     tell_all(f);
 }
 
-/* A rank that leaves in order has asked all others, and one that closes has met them: a rank that
- * is about to close too sees nothing wrong. */
+/* A rank that leaves by ferry_leave has asked all others, and a rank that closes has made a barrier
+ * with them. So a rank that is about to close too finds no loss. */
 void fy_loss_of_rank(ferry *f, int rank, bool died)
 {
     const fy_group *group = f->collectives.group;
@@ -57,9 +57,9 @@ static fy_verdict take_note(void *context, int source, const fy_frame *frame)
     return frame->kind == FY_KIND_LOSS ? fy_loss_deliver(context, source, frame) : FY_TAKEN;
 }
 
-/* The cause of this rank's failure may be a loss of which the reason is still unread. Another rank
- * may hear first that this rank has gone, and only then of the loss. So this rank reads on, and
- * repeats the reason before it goes. */
+/* This rank may have failed because of a loss whose reason it has not read yet. Another rank may
+ * learn that this rank has gone before it learns of the loss. So this rank reads on, and repeats
+ * the reason before it goes. */
 void fy_loss_end(ferry *f, int status)
 {
     enum { POLLS_MAX = 64 };
@@ -140,8 +140,8 @@ void fy_loss_compare(ferry *f, int rank, uint32_t number)
         f->loss.compared = compared;
 }
 
-/* Names the first handler that is another one on `source`, to all in collective `number`, or else
- * in a quiescence. */
+/* Names the first handler that differs on `source`, to all ranks in collective `number`, or else in
+ * a quiescence. */
 static void compare(ferry *f, int source, const char *theirs, uint32_t count, uint32_t number)
 {
     enum { BYTES = FY_HANDLER_NAME_BYTES };

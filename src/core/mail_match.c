@@ -96,7 +96,7 @@ int fy_want_place(fy_mail *mail, fy_want *want)
     want->key = make(mail, key_of(way_of(want->rank, want->tag), want->rank, want->tag));
     if (want->key == NULL)
         return FERRY_ENOMEM;
-    /* Only one whose message was withdrawn is older than others. */
+    /* Only a receive whose message was withdrawn is older than others. */
     fy_link *before = &want->key->wants;
     while (before->prev != &want->key->wants &&
            ((const fy_want *)(void *)before->prev)->order > want->order)

@@ -7,8 +7,8 @@
 #include "core/mail.h"
 #include "core/rank.h"
 
-/* A message is pulled in so many parts, so that its source copies one while the target copies
- * another, unless they would be so small or so large. */
+/* The number of parts in which a message is pulled, so that its source copies one part while the
+ * target copies another, unless the parts would be too small or too large. */
 enum {
     PARTS = 4,
     PIECE_MIN = 16 * 1024,
@@ -121,13 +121,13 @@ static copied copy_offer(ferry *f, const fy_want *want, int source, const fy_fra
                : WITHDRAWN;
 }
 
-/* A message that the source has given up counts for nothing. */
+/* A message that the source has given up is not received. */
 static void forget_meeting(ferry *f, fy_want *want)
 {
     fy_op_matched(f, want->op, want->rank, want->tag, 0);
 }
 
-/* Returns whether the receive is done with, or pulls; else the offer was withdrawn. */
+/* Returns whether the receive has ended, or pulls; otherwise the offer was withdrawn. */
 static bool accept_offer(ferry *f, fy_want *want, int source, const fy_frame *frame)
 {
     switch (copy_offer(f, want, source, frame)) {
@@ -149,7 +149,7 @@ static bool accept_offer(ferry *f, fy_want *want, int source, const fy_frame *fr
     return true;
 }
 
-/* A receive, which stands under no key, has its message; unless it returns false. */
+/* Gives a receive, which is under no key, its message. False: the message was withdrawn. */
 static bool finish_receive(ferry *f, fy_want *want, int source, const fy_frame *frame)
 {
     bool offered = frame->handler == FY_MAIL_OFFER;
@@ -187,7 +187,7 @@ static int post(ferry *f, fy_want *want)
     return 0;
 }
 
-/* As post, for a receive of which only its operation can still tell. */
+/* As post, for a receive whose errors only its operation can still report. */
 static void post_again(ferry *f, fy_want *want)
 {
     int error = post(f, want);

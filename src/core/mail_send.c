@@ -9,7 +9,7 @@
 #include "core/mail.h"
 #include "core/rank.h"
 
-/* A target that sees the shared heap may copy data from there. */
+/* A target that shares the heap may copy data from it. */
 static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
 {
     fy_mail *mail = &f->mail;
@@ -27,7 +27,7 @@ static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
     frame->words[3] = (uint64_t)o->mark;
 }
 
-/* The bytes that an offer takes whose message was copied: its operation is nobody's but its own. */
+/* The bytes of an offer whose message was copied. Its operation belongs to the offer alone. */
 static ptrdiff_t owed_for(const fy_offer *o)
 {
     return (ptrdiff_t)(sizeof(*o) + sizeof(fy_op_record) + o->size_bytes);

@@ -36,7 +36,7 @@ fy_op_record *fy_op_find(const ferry *f, uint32_t op)
     return found ? record : NULL;
 }
 
-/* A record whose end is still to come, whether anybody asks or not. */
+/* A record whose end has still to come, whether the owner asks for it or not. */
 static fy_op_record *find_open(const ferry *f, uint32_t op)
 {
     fy_op_record *record = fy_op_find(f, op);
@@ -282,7 +282,7 @@ __attribute__((cold)) void fy_op_lent(ferry *f, uint32_t op)
     find_pending(f, op)->lent = true;
 }
 
-/* Nobody reads the data of an operation any more: reports submitted, unless that was done. */
+/* No rank reads the data of an operation any more: reports submitted, unless that was done. */
 static void give_back(ferry *f, fy_op_record *record)
 {
     if (!record->lent)
@@ -350,8 +350,8 @@ __attribute__((cold)) void fy_op_give_up(ferry *f, fy_op_record *record, int err
     end_record(f, record, error);
 }
 
-/* That its peer is going was noticed by sending to it, before the event that tells so: what fails
- * for it fails behind that, in fy_ops_fail_peer. */
+/* A send found that its peer is going, before the event that tells so. The operation fails after
+ * that event, in fy_ops_fail_peer. */
 static bool fails_later(const ferry *f, const fy_op_record *record, int error)
 {
     int rank = record->receipt.rank;

@@ -1,6 +1,5 @@
-/* Tells the owner of an operation its events: by callbacks, which run here alone, or from its
- * ferry_op.
- */
+/* Tells the owner of an operation its events: by callbacks, which only this file runs, or from its
+ * ferry_op. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +8,7 @@
 
 enum { REASON_BYTES = FY_REASON_BYTES, NAME_BYTES = 24 };
 
-/* A receive from any rank that has met no message has no other rank yet. */
+/* A receive from any rank that has matched no message has no other rank yet. */
 static const char *name_rank(int rank, char *text)
 {
     if (rank == FERRY_ANY_RANK)
@@ -93,8 +92,8 @@ static void call_back(ferry *f, const fy_op_record *record, ferry_event event,
     fy_run(f, FY_DOING_HANDLER, 0, run_callback, &c);
 }
 
-/* Runs what is due for one record. The record may be used again as soon as it is finished, so its
- * end is copied first. */
+/* Runs the callbacks that are due for one record. The record may be used again as soon as it is
+ * finished, so its end is copied first. */
 static void deliver(ferry *f, fy_op_record *record)
 {
     if (record->submitted_due) {

@@ -9,20 +9,20 @@
 #include "core/rank.h"
 #include "core/why.h"
 
-/* How long what a dead peer has sent is waited for while this rank has no quiet moment. A rank may
- * be stopped for as long between two looks, so a few thousand looks are due as well while frames of
- * the dead wait. Frames that this rank cannot take wait no longer. */
+/* How long this rank waits for the frames of a dead peer while it has no quiet moment. A rank may
+ * be stopped for this time between two looks. So a few thousand looks are required as well while
+ * frames of the dead peer wait. Frames that this rank cannot take wait no longer. */
 enum { BUSY_NS = 20 * 1000 * 1000, BUSY_LOOKS = 4096 };
 
-/* The number that a rank that is gone adds to gone_mark: the sum of well-mixed numbers is the same
- * in whatever order they went. */
+/* The number that a gone rank adds to gone_mark. The sum of well-mixed numbers is the same in any
+ * order of departure. */
 static uint64_t mark_of(int rank)
 {
     uint64_t mark = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
     return (mark ^ mark >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* The words that say whether something has come; without, each poll asks the port. */
+/* The words that say whether something has come. Without them each poll asks the port. */
 static void find_words(ferry *f)
 {
     static const _Atomic uint32_t no_changes = 0;
@@ -119,7 +119,7 @@ static void tell(ferry *f, ferry_peer_event event)
         fy_run(f, FY_DOING_HANDLER, 0, call, &event);
 }
 
-/* The port may take back what it had for a rank that is gone. */
+/* The port may release its resources for a rank that is gone. */
 static void forget(ferry *f, int rank)
 {
     if (f->ops->members.bury == NULL)
@@ -160,7 +160,7 @@ static void settle(ferry *f, int rank, bool died)
         forget(f, rank); /* it may have come and gone unseen */
 }
 
-/* Returns how many have come, or, outside of a poll, never will. */
+/* Returns how many have come. Outside of a poll it also counts those that never will. */
 static int look_for_newcomers(ferry *f, bool polling)
 {
     fy_peers *peers = &f->peers;
@@ -246,7 +246,7 @@ static void bury(ferry *f, int rank)
     forget(f, rank);
 }
 
-/* Whether a rank that has gone has nothing more to say: what it sent may not be lost. */
+/* Whether all frames of a rank that has gone are handled: none may be lost. */
 static bool is_heard(const ferry *f, int rank)
 {
     bool dead = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
@@ -263,7 +263,7 @@ int fy_peers_bury(ferry *f)
     peers->news = false;
     peers->looks++;
     int count = 0;
-    /* The dead first: others may have left because of them. */
+    /* Dead ranks first: others may have left because of them. */
     for (int pass = 0; pass < 2; pass++)
         for (int rank = 0; rank < f->ranks; rank++) {
             if (!fy_set_has(peers->going, rank) || fy_set_has(peers->gone, rank) ||

@@ -1,16 +1,18 @@
-/* Progress: one round takes, in this order, callbacks that are due, requests kept by earlier
- * tag-selective polls (tags.h), the rank's requests to itself, what the port has, and the layers'
+/* Progress: one round handles, in this order, callbacks that are due, requests kept by earlier
+ * tag-selective polls (tags.h), the rank's requests to itself, frames of the port, and the layers'
  * own work.
  *
- * Held requests of a source are handled before newer frames of it: while some are held, what the
- * port has from that source is left there. A tag-selective poll goes past them on purpose, and
- * holds only so many bytes per source; what comes behind stays in the port, and so with its sender.
+ * Held requests of a source are handled before newer frames of it. While some are held, the frames
+ * of that source stay in the port. A tag-selective poll may pass over held requests, and holds a
+ * limited number of bytes per source. Frames beyond that stay in the port, and so with their
+ * sender.
  *
  * Most polls find nothing. Words say whether a round has anything to do beside the data lane
- * (is_quiet). If they are all 0, a poll looks at the data lane, and is over.
+ * (is_quiet). If they are all 0, a poll looks at the data lane, and ends.
  *
- * A rank whose handlers answer a peer that takes no answers leaves that peer's requests with it
- * too, so that what waits for room stays bounded; the peer will find no room, and poll. */
+ * A rank may answer a peer that takes no answers. The rank then leaves that peer's requests in
+ * their ring too, so that the frames that wait for room stay bounded. The peer will find no room,
+ * and poll. */
 #include <assert.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -19,17 +21,18 @@
 #include "core/rank.h"
 #include "core/why.h"
 
-/* Rounds without anything to do before a waiting call sleeps in the port and starts to count its
- * time as idle. The port spins and yields by its own rule; these few rounds keep short waits free
- * of clock reads. Where ranks share processors there is one, so that the caller acts on what the
- * last round brought before it sleeps: what this rank waits for may need its processor. */
+/* Rounds without work before a waiting call sleeps in the port and starts to count its time as
+ * idle. The port spins and yields by its own rule. These few rounds keep short waits free of clock
+ * reads. If ranks share processors there is one round, so that the caller acts on the result of the
+ * last round before it sleeps: another rank may need its processor. */
 enum { QUIET_ROUNDS = 50 };
 
-/* Rounds in a row that do nothing but frames that leave nothing to do (fy_frame_done). */
+/* The largest number of rounds in a row that only handle frames that are complete (fy_frame_done).
+ */
 enum { SHORT_ROUNDS = 8 };
 
-/* Others may wait for a lost frame, and it may be counted as work for ever. So the rank ends, and
- * with it the job, unless that survives deaths. */
+/* Other ranks may wait for a lost frame, and it may be counted as work for ever. So the rank ends,
+ * and the job with it, unless the job survives deaths. */
 static __attribute__((cold, noinline)) void end_damaged(const ferry *f, int source)
 {
     fy_log(f, "messages from rank %d are lost, as shared memory was overwritten: this rank ends",
@@ -65,7 +68,8 @@ static bool is_over(const ferry *f, int source)
     return fy_answer_bytes(f, source) > f->options.backlog_bytes;
 }
 
-/* Whether to leave a request with a peer that does not take the answers to those before. */
+/* Whether to leave a request in its ring, because its source does not take the answers to earlier
+ * ones. */
 static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_frame *frame)
 {
     if (f->relieved == source + 1 || !is_query(frame) || !is_over(f, source))
@@ -90,7 +94,7 @@ static __attribute__((noinline)) fy_verdict deliver_slowly(ferry *f, int source,
 fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
-    /* As deliver_slowly, where nothing is in the way. */
+    /* As deliver_slowly, if nothing prevents the delivery. */
     if (((uint32_t)f->peers.gone_count | f->slow_lanes | f->tags.count | f->filtered) == 0 &&
         frame->kind < FY_KINDS && (uint32_t)source < (uint32_t)f->ranks &&
         f->kinds[frame->kind] != NULL)
@@ -98,7 +102,7 @@ fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame)
     return deliver_slowly(f, source, frame);
 }
 
-/* Delivers what the rank has sent to itself before this round. */
+/* Delivers the frames that the rank has sent to itself before this round. */
 static int run_self(ferry *f)
 {
     int count = 0;
@@ -168,7 +172,7 @@ void fy_control_serve(ferry *f, void (*poll)(ferry *f))
 
 static inline bool has_control_news(const ferry *f)
 {
-    /* relaxed: what is missed now is seen by a later poll */
+    /* relaxed: a later poll sees a change that this one misses */
     return f->control_tells ? atomic_load_explicit(f->control_news, memory_order_relaxed) != 0
                             : f->ops->transport.pending(f->port, FY_CONTROL);
 }
@@ -204,7 +208,7 @@ static inline bool is_called(const ferry *f)
     return f->control_shared || atomic_load_explicit(f->watch, memory_order_relaxed) != 0;
 }
 
-/* Those that are due. One may go on with what another has done. */
+/* Runs the layers that are due. One may continue with the results of another. */
 static int run_layers(ferry *f)
 {
     int count = 0;
@@ -216,9 +220,8 @@ static int run_layers(ferry *f)
     return count;
 }
 
-/* For calls that wait for room or for a tag, where nothing that a layer has pending runs. The
- * frame that this rank waits for may be behind one that it leaves in its ring until a layer has
- * settled. */
+/* For calls that wait for room or for a tag, in which no pending work of a layer runs. The frame
+ * for which this rank waits may follow a frame that stays in its ring until a layer has settled. */
 static __attribute__((cold)) int settle_layers(ferry *f)
 {
     int count = 0;
@@ -228,7 +231,7 @@ static __attribute__((cold)) int settle_layers(ferry *f)
     return count;
 }
 
-/* Takes in what the port has on the data lane. */
+/* Takes in the frames that the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
     f->complete_frames = 0;
@@ -267,11 +270,12 @@ static int serve_the_rest(ferry *f, bool tasks)
     return count;
 }
 
-/* Two ranks may refuse each other, each with answers that the other would take were it not for its
- * own. So a rank that refuses for a while tells one of the peers concerned, in turn. A rank that is
- * told so by a peer that it refuses too takes for one round all that comes from there. That adds no
- * more to its backlog than the ring holds, and makes room for the other's answers. A peer that
- * merely does not poll answers nothing, and finds no room when its ring is full. */
+/* Two ranks may refuse each other's requests, although each would take the other's answers if it
+ * did not have to send its own. So a rank that refuses for a while tells one of the peers
+ * concerned, in turn. If a peer whose requests this rank refuses too tells it so, this rank takes
+ * all frames of that peer for one round. That adds no more to its backlog than the ring holds, and
+ * makes room for the other's answers. A peer that only does not poll answers nothing, and finds no
+ * room when its ring is full. */
 static __attribute__((cold)) void settle_refusals(ferry *f)
 {
     enum { TELL_NS = 1000 * 1000 };
@@ -314,8 +318,8 @@ static bool has_rest(const ferry *f)
            f->peers.news || f->refused != 0 || f->relieved != 0;
 }
 
-/* Whether there is nothing to do but for what the data lane has: 0. The words are put together, as
- * none of them is likely to be another. */
+/* 0 if there is no work except that of the data lane. The words are combined before the test,
+ * because none of them is likely to differ from 0. */
 static inline uint64_t noise(const ferry *f)
 {
     /* relaxed, all: what is missed now is seen by a later poll; who looks closer acquires */
@@ -325,7 +329,7 @@ static inline uint64_t noise(const ferry *f)
     return f->due | called | changed | atomic_load_explicit(f->control_news, memory_order_relaxed);
 }
 
-/* Whether nothing waits that no word announces; for assertions. */
+/* Whether no work waits that the words do not announce; for assertions. */
 static inline __attribute__((unused)) bool is_at_rest(ferry *f)
 {
     for (int i = 0; i < FY_LAYERS; i++)
@@ -335,8 +339,9 @@ static inline __attribute__((unused)) bool is_at_rest(ferry *f)
     return !has_rest(f);
 }
 
-/* The rest of a round when the data lane has given `taken` frames. A call that waits for a frame
- * that leaves nothing to do goes on at once; the rest can wait for a few rounds. */
+/* The rest of a round in which the data lane has given `taken` frames. If all of them are complete,
+ * the call that waits for one of them continues immediately. The rest of the round can wait for a
+ * few rounds. */
 static inline int finish(ferry *f, bool tasks, int taken)
 {
     if (f->refused != 0 || f->relieved != 0)
@@ -412,7 +417,7 @@ bool fy_rank_idle(ferry *f)
     return true;
 }
 
-/* When a round must run although no frame comes. */
+/* The time at which a round must run although no frame comes. */
 static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns,
                                                                   fy_patience *patience)
 {
@@ -422,7 +427,7 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     }
     uint64_t timeout_ns = fy_ops_deadline(f);
     deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
-    /* Room at a peer is announced by nothing, and so is memory for a frame that was left. */
+    /* Nothing announces room at a peer, or memory for a frame that was left. */
     enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
     if (f->slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
         f->ops->transport.pending(f->port, FY_DATA) ||
@@ -467,7 +472,7 @@ int fy_poll_result(const ferry *f, uint64_t before)
     return done > INT32_MAX ? INT32_MAX : (int)done;
 }
 
-/* A poll that has more to do than to look. It has been counted. */
+/* A poll that has more work than one look. It has been counted. */
 static __attribute__((noinline)) int poll_slowly(ferry *f)
 {
     f->ops_table.polls_left++;

@@ -1,24 +1,24 @@
 /* Termination by four counters: waves over a tree of ranks collect how much work was ever created
- * and finished. Two waves in a row with equal and balanced sums prove that nothing was left and
- * nothing happened between them: a message that crossed the first wave would have changed the
- * second.
+ * and finished. If two waves in a row have equal and balanced sums, no work was left and nothing
+ * happened between them: a message that crossed the first wave would have changed the second.
  *
- * A rank passes a wave on and answers it only inside ferry_quiesce and when it has nothing to do.
- * So a wave rests at a busy rank and costs nothing meanwhile. Each wave is two small frames per
- * rank on the control lane. Counts are cumulative from open on. So a message of a rank that has
- * left already to one still inside belongs to the next epoch and is counted there.
+ * A rank passes a wave on and answers it only inside ferry_quiesce, when it has no work. So a wave
+ * rests at a busy rank and costs nothing meanwhile. Each wave is two small frames per rank on the
+ * control lane. Counts are cumulative from open on. A rank that has left the call may send a
+ * message to a rank that is still in it. That message belongs to the next epoch and is counted
+ * there.
  *
- * The tree is over the ranks that are not gone, and each wave names the set that its root knows to
- * be gone (fy_peers.gone_mark): a rank answers only when it knows the same. Work is counted where
- * it goes from rank to rank too (fy_work_leaves). A rank adds the work that it sent to those that
- * are gone to what it has finished, and the work that came from them to what it has created. So the
- * sums are those of the living alone.
+ * The tree is over the ranks that are not gone. Each wave names the set that its root knows to be
+ * gone (fy_peers.gone_mark), and a rank answers only if it knows the same set. Work is also counted
+ * when it goes from rank to rank (fy_work_leaves). A rank adds two amounts: the work that it sent
+ * to gone ranks to what it has finished, and the work that came from them to what it has created.
+ * So the sums are those of the living ranks alone.
  *
- * The announcement also names the members that it ended among, when that is another set than
- * before: from then on collectives are theirs (group.h).
+ * The announcement also names the members among which the epoch ended, if that set has changed.
+ * From then on collectives belong to these members (group.h).
  *
- * Frames are taken in by whichever thread polls the control lane, under its lock, and only noted;
- * the application thread acts on the notes. */
+ * The thread that polls the control lane takes frames in under its lock, and only notes them. The
+ * application thread acts on the notes. */
 #include "core/quiesce.h"
 
 #include <stdio.h>
@@ -31,14 +31,14 @@
 
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
-/* After a wave that finds work the root pauses for a part of the time for which waves have found
- * the same. So messages that are long on their way cost few waves, and the announcement comes by so
- * much later at most. A pause that is short against the time that a processor takes to wake is
- * none. A wave that is balanced, or finds that something has been done, is followed at once. */
+/* After a wave that finds work, the root pauses for a part of the time for which waves have found
+ * the same. So messages that are long in flight cost few waves, and the announcement is late by at
+ * most that pause. A pause that is short compared with the time in which a processor wakes is left
+ * out. A wave that is balanced, or finds progress, is followed immediately. */
 enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
 
-/* Between the numbers of collectives before and after a change of the group: ranks that saw a call
- * fail which others went through may have made some calls less. */
+/* The gap between the numbers of collectives before and after a change of the group. Ranks on which
+ * a call failed that succeeded on others may have made fewer calls. */
 enum { NUMBERS_APART = 1 << 16 };
 
 /* The kinds of a wave's frames, in the handler field. words: epoch, created, finished, mark; aux:
@@ -52,11 +52,11 @@ typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_
  * group and knows of no death. */
 enum { WHO_CLOSES = 1, WHO_RETURNED = 2, WHO_COUNTS = 4, WHO_SHIFT = 32 };
 
-/* A rank that was not asked for so long tells its parent that it is here: for the text of an error
- * alone, so it comes late enough to disturb no program that is right. */
+/* A rank that was not asked for this time tells its parent that it is here. This serves only the
+ * text of an error, so it comes late enough to disturb no correct program. */
 enum { HERE_NS = 1000 * 1000 * 1000 };
 
-/* This rank's place among those that are not gone: the root's is 0. */
+/* This rank's place among the ranks that are not gone; the root's is 0. */
 static int place_of(const ferry *f)
 {
     return fy_peers_index(f, f->rank);
@@ -117,7 +117,7 @@ static void take_announcement(ferry *f, const fy_frame *frame)
     q->number = (uint32_t)frame->words[1];
 }
 
-/* Notes where the source of ASK or HERE is. */
+/* Notes in which call the source of ASK or HERE is. */
 static void see(ferry *f, int source, const fy_frame *frame)
 {
     fy_quiescence *q = &f->quiescence;
@@ -163,8 +163,8 @@ static void be_asked(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts
 }
 
 /* If a root has died, its requests may come by other ways, and late. The last root knows of all
- * ranks that came and went. So of two requests the one that knows more is kept. If two know as many
- * but not the same, both will know more. */
+ * ranks that came and went. So of two requests, the one with more knowledge is kept. If both know
+ * equally many but different changes, both will know more later. */
 static void take_ask(fy_quiescence *q, int source, const fy_frame *frame)
 {
     int shifts = frame->words[1] > INT32_MAX ? INT32_MAX : (int)frame->words[1];
@@ -207,7 +207,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* A rank that has just gone need not know: the waves begin anew. */
+/* A rank that has just gone need not be told: the waves begin anew. */
 static int send_wave(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t finished)
 {
     const fy_quiescence *q = &f->quiescence;
@@ -243,8 +243,8 @@ static int tell_children(ferry *f, wave_kind kind)
     return error;
 }
 
-/* Tells all neighbours of the tree the last epoch that has ended, when some may have missed it: who
- * told them may have died between. */
+/* Tells all neighbours in the tree the last epoch that has ended, if some may have missed it,
+ * because the rank that told them may have died meanwhile. */
 static int announce(ferry *f)
 {
     int error = tell_children(f, WAVE_ANNOUNCE);
@@ -304,7 +304,7 @@ static void end_pause(ferry *f)
         q->begin_ns = 0;
 }
 
-/* The root weighs what a wave came to. */
+/* The root evaluates the result of a wave. */
 static void conclude(ferry *f, uint64_t created, uint64_t finished)
 {
     fy_quiescence *q = &f->quiescence;
@@ -321,7 +321,7 @@ static void conclude(ferry *f, uint64_t created, uint64_t finished)
     q->last_finished = finished;
 }
 
-/* Whether there is a wave that is for this epoch, and for those alive as this rank knows them. */
+/* Whether there is a wave for this epoch and for the set of living ranks that this rank knows. */
 static bool is_asked(const ferry *f)
 {
     const fy_quiescence *q = &f->quiescence;
@@ -347,13 +347,13 @@ static int refuse_handlers(ferry *f, int asker)
     return fy_loss_check(f, "ferry_quiesce");
 }
 
-/* Does this idle rank's part in the waves, with the lock held. `*acted` when there was something to
- * do, so that there may be more. */
+/* Does this idle rank's part in the waves, with the lock held. `*acted`: there was work, so there
+ * may be more. */
 static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
     bool root = place_of(f) == 0;
-    /* The end of an operation is no work that is counted: its rank waits for it here. */
+    /* The end of an operation does not count as work: its rank waits for it here. */
     if (f->ops_table.pending != f->ops_table.aside)
         return 0;
     /* Another rank keeps what it does not understand yet: its root may know more. The root's own
@@ -388,8 +388,8 @@ static int take_part(ferry *f, bool *acted)
     return 0;
 }
 
-/* One that has joined counts epochs from what the others tell it: those that end without it are not
- * its own. */
+/* A rank that has joined counts epochs from the notices of the others. Epochs that end without it
+ * are not its own. */
 static bool is_announced(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
@@ -409,8 +409,8 @@ typedef struct stall {
     uint64_t done, created, finished, limit_ns, at_ns;
 } stall;
 
-/* Asks every rank what it does when nothing has changed for FERRY_STALL_S; then, if still nothing
- * changes, after twice that time. */
+/* If nothing has changed for FERRY_STALL_S, asks every rank what it does. If still nothing changes,
+ * asks again after twice that time. */
 static void watch(ferry *f, stall *s)
 {
     const fy_quiescence *q = &f->quiescence;
@@ -425,8 +425,9 @@ static void watch(ferry *f, stall *s)
         fy_why_ask(f);
 }
 
-/* When to look although nothing comes: at the end of a pause, by `deadline_ns` in any case, and at
- * `here_ns` if this rank is so idle that it then says where it is. */
+/* The time of the next look although no frame comes: at the end of a pause, and by `deadline_ns` at
+ * the latest. If this rank is so idle that it will tell its parent where it is, also at `here_ns`.
+ */
 static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns)
 {
     uint64_t begin_ns = f->quiescence.begin_ns, here_ns = f->quiescence.here_ns;
@@ -435,7 +436,7 @@ static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns)
     return begin_ns != 0 && begin_ns < deadline_ns ? begin_ns : deadline_ns;
 }
 
-/* The parent may wait in a collective, where nobody would ask. With the lock held. */
+/* The parent may wait in a collective, and then it asks no rank. Called with the lock held. */
 static void tell_where(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;

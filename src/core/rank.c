@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 
-/* All that waits on a rank may take so much of the machine's memory, if nobody says otherwise. */
+/* The default part of the machine's memory that all that waits on a rank may take. */
 enum { WAITING_PART = 4 };
 
 /* Closes the layers below `count`, the last first. */
@@ -171,17 +171,19 @@ static bool goes_on(const ferry *f)
     return f->peers.fn != NULL || f->loss.dead == 0;
 }
 
-/* The barriers of closing. Ranks that left are not missed, nor those that died when the program has
- * said that it goes on: the others wait for each other all the same. Not in a barrier, for those
- * that are not closing yet may be in a ferry_quiesce of their own, which needs this rank. */
+/* The barriers of closing. They do without ranks that have left, and without dead ranks if the
+ * program has said that it survives deaths. The others then wait for each other in a quiescence,
+ * not in a barrier: ranks that do not close yet may be in a ferry_quiesce of their own, which needs
+ * this rank. */
 static int closing_barrier(ferry *f)
 {
-    /* Whether others have joined, ranks may know at different times. */
+    /* Ranks may learn at different times whether others have joined. */
     bool joins = f->info.starting != 0 && f->info.starting < f->ranks;
     if (joins || (f->peers.gone_count != 0 && goes_on(f)))
         return fy_quiesce(f, FY_DOING_CLOSE);
     int error = fy_barrier(f, FY_DOING_CLOSE);
-    /* All have come, and know of no loss: who is still here needs no word of who leaves. */
+    /* All ranks have come, and know of no loss. So the ranks that are still here need no notice of
+     * those that leave. */
     if (error == 0 && f->closing == FY_CLOSING_LAST && f->peers.gone_count == 0 &&
         f->ops->members.end_quietly != NULL)
         f->ops->members.end_quietly(f->port);
@@ -208,8 +210,8 @@ int fy_rank_close(ferry *f)
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->drain != NULL)
             fy_layer_at(i)->drain(f);
-    /* Behind the first barrier no main program sends; what handlers have sent meanwhile is taken in
-     * before the second. */
+    /* After the first barrier no main program sends. Frames that handlers have sent meanwhile are
+     * taken in before the second. */
     if (error == 0) {
         fy_rank_drain(f);
         f->closing = FY_CLOSING_LAST;

@@ -59,7 +59,7 @@ static __attribute__((cold)) int no_peer(ferry *f, int rank)
     return fy_fail(f, FERRY_ENOMEM, "request: no memory for a record of rank %d", rank);
 }
 
-/* `waits`: the caller needs its data back before it goes on, so they need not be copied. */
+/* `waits`: the call needs its data back before it returns, so they need not be copied. */
 static __attribute__((noinline)) int send_frame(ferry *f, int rank, const fy_frame *frame,
                                                 bool waits)
 {
@@ -116,7 +116,7 @@ static __attribute__((noinline)) int send_any(ferry *f, int rank, const ferry_me
     return send_frame(f, rank, &frame, true);
 }
 
-/* As send_any, of words alone, where nothing is in the way: not 0 when something is. */
+/* As send_any, for words alone if nothing prevents it; not 0 if something does. */
 static inline int send_plain(ferry *f, int rank, const ferry_message *message)
 {
     fy_frame frame;
@@ -186,7 +186,7 @@ static void run_request(ferry *f, void *arg)
     call_handler(f, call->fn, call->source, call->frame);
 }
 
-/* Says once per handler why a request cannot run. */
+/* Logs once per handler why a request cannot run. */
 static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame *frame)
 {
     fy_handlers *h = &f->handlers;
@@ -249,7 +249,7 @@ __attribute__((cold)) bool fy_request_hold(ferry *f, int source, fy_frame *frame
     return true;
 }
 
-/* The source wants to know when its request has been handled, or that it is here. */
+/* The source wants to know when its request has been handled, or that it has arrived. */
 static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, const fy_frame *frame)
 {
     /* Kept while the handler runs, so that the end can be told whatever the handler does. Without

@@ -1,13 +1,13 @@
-/* Sending: straight to the port when it has room, else to the peer's backlog.
+/* Sending: directly to the port if it has room, otherwise to the peer's backlog.
  *
- * Order per (target, lane) holds because a frame goes to the port only when the target's backlog on
- * that lane is empty. The port's rings bound what is in flight; outside handlers a caller waits for
- * room (fy_send_paced), so a backlog holds what handlers sent, and nothing else. Nobody waits
- * inside a handler and waiting callers take in what arrives, so two ranks that flood each other
- * both make progress.
+ * Order per (target, lane) holds because a frame goes to the port only if the target's backlog on
+ * that lane is empty. The port's rings bound what is in flight. Outside handlers a caller waits for
+ * room (fy_send_paced), so a backlog holds only frames of handlers. No call waits inside a handler,
+ * and calls that wait take in frames that arrive. So two ranks that flood each other both make
+ * progress.
  *
- * Messages to objects need credit as well (credit.c). Those of handlers wait for it in queues of
- * their own, so that what this rank answers, and passes on for others, is never behind them.
+ * Messages to objects need credit as well (credit.c). Messages of handlers wait for it in queues of
+ * their own, so that this rank's answers and forwarded messages never wait for them.
  *
  * A frame on the data lane from a rank to itself waits in f->self for a poll: a handler is never
  * entered from inside another. */
@@ -16,13 +16,13 @@
 /* Bytes of requests to itself that a rank's main program may have waiting. */
 enum { SELF_BYTES_MAX = 64 * 1024 };
 
-/* Data worth not being copied. */
+/* Data of this size or more are worth lending. */
 enum { LEND_MIN_BYTES = 4096 };
 
 /* Rounds of polling before a caller without room sleeps, and the shortest and longest sleep. */
 enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
 
-/* The queue of a lane, or of FY_MESSAGES, when something waits in it; else NULL. */
+/* The queue of a lane, or of FY_MESSAGES, if a frame waits in it; else NULL. */
 static fy_queue *waiting(const ferry *f, int kind, int rank)
 {
     if (f->slow_lanes == 0)
@@ -118,8 +118,8 @@ static int no_memory(ferry *f, int rank, size_t size_bytes)
                    rank);
 }
 
-/* `call`: the program's, for which there must be room here; NULL: what the program does not send
- * itself is exempt. */
+/* `call`: a call of the program, for which there must be room here. NULL: frames that the program
+ * does not send itself are exempt. */
 static __attribute__((cold)) int keep_copy(ferry *f, int kind, int rank, const fy_frame *frame,
                                            const char *call)
 {
@@ -164,7 +164,7 @@ static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int ra
         return 0;
     if (error == FERRY_EAGAIN)
         return keep_copy(f, (int)lane, rank, frame, call);
-    /* No call fails for one of these, and one that has failed keeps its message. */
+    /* No call fails because of one of these, and a call that has failed keeps its error text. */
     bool unsaid =
         lane == FY_CONTROL || frame->kind == FY_KIND_COLLECTIVE || frame->kind == FY_KIND_LOSS;
     return error == FERRY_EPEER && unsaid ? error : port_failed(f, rank, error);
@@ -200,7 +200,7 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     return send_or_keep(f, lane, rank, frame, NULL);
 }
 
-/* Whether messages of this rank's own to objects on `rank` have to wait. */
+/* Whether this rank's own messages to objects on `rank` have to wait. */
 static inline bool must_wait(const ferry *f, int rank)
 {
     return fy_credit_is_withdrawn(f) ||
@@ -230,7 +230,7 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     int error = FERRY_EAGAIN;
     if (peer == NULL)
         return FERRY_ENOMEM;
-    /* As below, where nothing is in the way. */
+    /* As below, if nothing prevents it. */
     if (f->profile == NULL && f->slow_lanes == 0 && rank != f->rank &&
         (!own || fy_credit_is_plenty(f)))
         error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
@@ -257,8 +257,8 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
     fy_account_wait(f, f->ops->host.now(f->port) + patience->pause_ns);
 }
 
-/* A rank that never finds its ring full never polls, and would not hear that it has lost credit. So
- * it looks at the control lane each time when it has sent a part of what credit stands for. */
+/* A rank that never finds its ring full never polls, and would not learn that it has lost credit.
+ * So it looks at the control lane whenever it has sent a part of what its credit allows. */
 static __attribute__((noinline)) bool pace(ferry *f, uint64_t object, int rank, bool look)
 {
     const fy_route *route = fy_route_find(f, object);
@@ -321,7 +321,7 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
     if (f->profile != NULL)
         return send_counted(f, rank, frame, call, send_paced);
-    /* As in send_data and send_paced, where nothing is in the way. */
+    /* As in send_data and send_paced, if nothing prevents it. */
     if (f->slow_lanes == 0 && rank != f->rank) {
         int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
         if (error == 0)
@@ -331,7 +331,7 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 }
 
 /* Waits until the port has read the data that it was lent. No frame announces that. Pauses are
- * short against the time that was waited already. */
+ * short compared with the time that has passed already. */
 static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *lent)
 {
     uint64_t start = f->ops->host.now(f->port);
@@ -398,8 +398,8 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     return error == 0 ? 0 : port_failed(f, rank, error);
 }
 
-/* Frames that wait to be polled keep their senders waiting, and their helpers may not poll before.
- */
+/* Frames that wait for a poll make their senders wait, and the helpers of those may not poll
+ * before. */
 static void poll_as_helper(ferry *f)
 {
     fy_control_lock(f);

@@ -108,7 +108,7 @@ fy_timer *fy_wheel_take(fy_wheel *wheel, uint64_t now_ns)
         }
         spread(wheel, level, tick);
     }
-    /* Everything lies behind `now`, so going there leaves every timer in its place. */
+    /* All timers are due after `now`, so going there leaves every timer in its place. */
     wheel->tick = now > wheel->tick ? now : wheel->tick;
     return NULL;
 }

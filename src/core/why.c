@@ -67,8 +67,8 @@ static void tell_operations(const ferry *f, fy_why *why)
         fy_why_line(why, "and %u more operations are pending", shown - OPERATIONS_SHOWN);
 }
 
-/* Calls over groups of the program, which this rank cannot go on with. The port tells what all
- * members call. */
+/* Calls over groups of the program that cannot continue on this rank. The port reports the call of
+ * all members. */
 static void tell_groups(const ferry *f, fy_why *why)
 {
     for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next) {
@@ -153,7 +153,7 @@ fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* As the port would, by frames. */
+/* Asks by frames, as the port would ask. */
 static void ask_by_frames(ferry *f)
 {
     const fy_frame frame = {.kind = FY_KIND_WHY};
