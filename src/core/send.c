@@ -248,6 +248,8 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
 {
     if (fy_progress(f, tasks) > 0)
         *patience = (fy_patience){0};
+    else
+        f->credit.unseen_bytes = 0; /* nothing has come, so no token */
     if (patience->rounds++ < ROOM_ROUNDS)
         return;
     if (patience->pause_ns == 0)
@@ -259,7 +261,7 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
 
 /* A rank that never finds its ring full never polls, and would not learn that it has lost credit.
  * So it looks at the control lane whenever it has sent a part of what its credit allows. */
-static __attribute__((noinline)) bool pace(ferry *f, uint64_t object, int rank, bool look)
+static __attribute__((cold, noinline)) bool pace(ferry *f, uint64_t object, int rank, bool look)
 {
     const fy_route *route = fy_route_find(f, object);
     if (route != NULL)
