@@ -1,20 +1,23 @@
 /* Goal: if a program did not say that it goes on after deaths, no rank of it is told of success
  * after a rank was lost with its work. Method: the program works in rounds: requests, tasks of
- * objects that are balanced, then every kind of collective. Each rank writes "enter ROUND RANK"
- * before it gives its part to the collectives of a round. It writes "result ROUND RANK" when all
- * calls of the round have returned 0. A result must come after the parts of all. One rank ends in
- * the way and at the place that the arguments name.
+ * objects that are balanced, then collectives of all and of groups. Each rank writes "enter ROUND
+ * RANK" before it gives its part to the collectives of a round. It writes "result ROUND RANK" when
+ * all calls of the round have returned 0. A result must come after the parts of all. One rank ends
+ * in the way and at the place that the arguments name. It writes "dies TIME RANK" first, in
+ * milliseconds of the monotonic clock.
  *
  *      crashing HOW WHERE RANK
  *
  * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0 abort7 (ferry_abort). WHERE: main
- * handler task barrier allreduce gather broadcast quiesce close phase. Exit status 9: a call has
+ * handler task barrier allreduce gather broadcast scan alltoall group started quiesce close phase.
+ * Exit status 9: a call has
  * failed, with its error on standard error. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <ferry/collective.h>
@@ -30,14 +33,15 @@ typedef struct state {
     ferry_handler add, work, end;
     ferry_object_type type;
     ferry_object objects[OBJECTS];
+    ferry_group *half; /* ranks of the same parity */
 } state;
 
 /* To the file CRASHING_LOG, if that is set: a launcher that ends a job may lose what ranks print.
  */
-static void put_line(const char *what, int round, int rank)
+static void put_line(const char *what, long long number, int rank)
 {
     char line[64];
-    int length = snprintf(line, sizeof(line), "%s %d %d\n", what, round, rank);
+    int length = snprintf(line, sizeof(line), "%s %lld %d\n", what, number, rank);
     const char *path = getenv("CRASHING_LOG");
     int fd = path == NULL ? STDOUT_FILENO : open(path, O_WRONLY | O_APPEND);
     ssize_t written = write(fd, line, (size_t)length);
@@ -49,6 +53,10 @@ static void put_line(const char *what, int round, int rank)
 static void end_here(state *s)
 {
     const char *how = s->how;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if (strcmp(how, "none") != 0)
+        put_line("dies", t.tv_sec * 1000LL + t.tv_nsec / 1000000, ferry_rank(s->f));
     if (strcmp(how, "segv") == 0)
         raise(SIGSEGV);
     if (strcmp(how, "abort") == 0)
@@ -137,6 +145,44 @@ static bool send_all(state *s)
     return !failed(s, error, "send");
 }
 
+/* A call over half of the ranks, and one that goes on while the program does. */
+static bool meet_half(state *s)
+{
+    uint64_t one = 1, sum = 0, below = 0, here[RANKS_MAX], there[RANKS_MAX];
+    int ranks = ferry_ranks(s->f), self = ferry_rank(s->f);
+    ferry_collective add = FERRY_COLLECTIVE_DEFAULTS;
+    add.kind = FERRY_ALLREDUCE;
+    add.group = s->half;
+    add.in = &one;
+    add.out = &sum;
+    add.count = 1;
+    add.type = FERRY_UINT64;
+    add.reduction = FERRY_SUM;
+    if (approach(s, "group") || failed(s, ferry_collective_run(s->f, &add), "group"))
+        return false;
+    bool right = sum == (uint64_t)((ranks + 1 - self % 2) / 2);
+    ferry_op op = {0};
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    if (approach(s, "started") || failed(s, ferry_collective_start(s->f, &add, &track), "start") ||
+        failed(s, ferry_op_wait(s->f, &op), "op_wait"))
+        return false;
+    if (approach(s, "scan") ||
+        failed(s, ferry_scan_inclusive(s->f, FERRY_UINT64, FERRY_SUM, &one, &below, 1), "scan"))
+        return false;
+    for (int i = 0; i < ranks; i++)
+        here[i] = (uint64_t)(self * ranks + i);
+    if (approach(s, "alltoall") ||
+        failed(s, ferry_alltoall(s->f, here, sizeof(here[0]), there), "alltoall"))
+        return false;
+    for (int i = 0; i < ranks; i++)
+        right = right && there[i] == (uint64_t)(i * ranks + self);
+    if (right && below == (uint64_t)self + 1)
+        return true;
+    fprintf(stderr, "crashing: WRONG: rank %d round %d: %llu in the group, %llu up to here\n", self,
+            s->round, (unsigned long long)sum, (unsigned long long)below);
+    return false;
+}
+
 /* The collectives of a round; what they come to must be the work of all. */
 static bool meet_all(state *s)
 {
@@ -144,7 +190,7 @@ static bool meet_all(state *s)
     uint64_t sum = s->handled, all[RANKS_MAX] = {0}, gathered = 0, news = 0,
              each = REQUESTS + OBJECTS;
     put_line("enter", s->round, self);
-    if (approach(s, "allreduce") ||
+    if (!meet_half(s) || approach(s, "allreduce") ||
         failed(s, ferry_allreduce(s->f, FERRY_UINT64, FERRY_SUM, &sum, &sum, 1), "allreduce"))
         return false;
     if (approach(s, "gather") ||
@@ -194,6 +240,8 @@ static bool open_state(state *s)
         if (error == 0)
             error = ferry_balance_add(s->f, s->objects[i], NULL);
     }
+    if (error == 0)
+        error = ferry_group_split(s->f, NULL, ferry_rank(s->f) % 2, 0, &s->half);
     return !failed(s, error, "open");
 }
 
