@@ -27,7 +27,7 @@
 /* The version of the struct of tables, and of each table. */
 #define FY_PORT_VERSION 13
 #define FY_TRANSPORT_VERSION 2
-#define FY_HOST_VERSION 1
+#define FY_HOST_VERSION 2
 #define FY_HEAP_VERSION 1
 #define FY_MEMBERS_VERSION 3
 #define FY_DIAGNOSIS_VERSION 1
@@ -190,6 +190,11 @@ typedef struct fy_host_ops {
     /* Starts the helper thread; `join` waits for its return. FERRY_ENOTSUP when the port cannot. */
     int (*spawn)(fy_port *port, void (*entry)(void *arg), void *arg);
     void (*join)(fy_port *port);
+
+    /* Sets how often the helper looks for control frames, unless `ns` is 0. Returns how often it
+     * did. 0: a control frame wakes it, and nothing is set. NULL: likewise, always. [either thread]
+     */
+    uint64_t (*quantum)(fy_port *port, uint64_t ns);
 } fy_host_ops;
 
 /* Heap: memory that the ranks of a node share. All operations are NULL where ranks share none. */

@@ -454,6 +454,11 @@ static void helper_answers(fy_port *port)
         return;
     }
     helper h = {.port = port};
+    if (port->ops->host.quantum != NULL) {
+        uint64_t quantum = port->ops->host.quantum(port, 0), other = 50000;
+        fy_expect(port->ops->host.quantum(port, other) == quantum);
+        fy_expect(port->ops->host.quantum(port, 0) == (quantum == 0 ? 0 : other));
+    }
     port->ops->transport.serve(port, FY_HELPER);
     fy_expect(port->ops->host.spawn(port, help, &h) == 0);
     /* Frames that came before `serve` wake nobody: the contract asks for a look. */

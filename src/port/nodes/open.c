@@ -94,7 +94,7 @@ static int join(const fy_nodes_options *options, fy_nodes_job *job, fy_port **po
         return error;
     }
     if (job->port != NULL)
-        job->port->quantum_ns = job->quantum_us * 1000;
+        (void)job->port->port.ops->host.quantum(&job->port->port, job->quantum_us * 1000);
     *port = job->port != NULL ? &job->port->port : near;
     job->watch = fy_nodes_watch_start(&job->node, &options->launcher, job->queries);
     return 0;

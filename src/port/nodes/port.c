@@ -225,6 +225,16 @@ static void nodes_advance(fy_port *port, uint64_t ns)
     near->ops->host.advance(near, ns);
 }
 
+static uint64_t nodes_quantum(fy_port *port, uint64_t ns)
+{
+    nodes_port *p = port_of(port);
+    /* relaxed: as in fy_nodes_wait */
+    uint64_t before = atomic_load_explicit(&p->quantum_ns, memory_order_relaxed);
+    if (ns != 0)
+        atomic_store_explicit(&p->quantum_ns, ns, memory_order_relaxed);
+    return before;
+}
+
 static int nodes_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
 {
     nodes_port *p = port_of(port);
@@ -393,6 +403,7 @@ static const fy_port_ops nodes_ops = {
             .advance = nodes_advance,
             .spawn = nodes_spawn,
             .join = nodes_join,
+            .quantum = nodes_quantum,
         },
     .heap =
         {

@@ -225,7 +225,7 @@ typedef struct nodes_port {
     bool closed;            /* the shm port has gone; what comes is received and dropped */
     _Atomic uint32_t serve; /* fy_thread */
     uint64_t pause_ns;      /* of the application thread's wait */
-    uint64_t quantum_ns;    /* of the helper that serves the control lane; constant */
+    _Atomic uint64_t quantum_ns; /* of the helper that serves the control lane */
     _Atomic bool came;      /* a frame, since that wait last looked */
     deadlocks deadlocks;
     fy_port_ops ops; /* its table, with the name that the binding gives the port */

@@ -84,7 +84,9 @@ void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
     }
     /* relaxed: a change that is missed now is seen after a quantum */
     bool serves = atomic_load_explicit(&p->serve, memory_order_relaxed) == FY_HELPER;
-    uint64_t quantum = serves ? p->quantum_ns : IDLE_QUANTUM_NS;
+    /* relaxed: a number; the next wait takes a change up */
+    uint64_t quantum =
+        serves ? atomic_load_explicit(&p->quantum_ns, memory_order_relaxed) : IDLE_QUANTUM_NS;
     p->near->ops->transport.wait(p->near, FY_HELPER,
                                  earlier(deadline_ns, fy_clock_now_ns() + quantum));
 }

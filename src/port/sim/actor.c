@@ -69,10 +69,24 @@ static uint64_t duration_ns(const fy_sim_rank *rank, uint64_t start_ns, uint64_t
     return before + scale(done < work_ns ? work_ns - done : 0, rank->speed_later);
 }
 
+/* What the looks of the helper take while the application works for `duration` more. */
+static uint64_t looks_ns(fy_actor *app, uint64_t duration)
+{
+    const fy_sim_rank *rank = app->rank;
+    fy_actor *helper = &app->rank->actors[FY_HELPER];
+    if (app == helper || rank->quantum_ns == 0 || rank->served_by != FY_HELPER)
+        return 0;
+    uint64_t ns = duration / rank->quantum_ns * rank->world->net.look_ns;
+    helper->cpu_ns += ns;
+    helper->woke_cpu_ns += ns; /* it is charged here */
+    return ns;
+}
+
 void fy_actor_compute(fy_actor *actor, uint64_t ns)
 {
     fy_world *world = actor->rank->world;
     uint64_t duration = duration_ns(actor->rank, actor->clock_ns, ns);
+    duration += looks_ns(actor, duration);
     uint64_t end = actor->clock_ns + duration;
     actor->cpu_ns += duration;
     actor->rank->busy_ns += duration;
@@ -109,7 +123,7 @@ void fy_actor_wake(fy_actor *actor, uint64_t time_ns)
 void fy_actor_notify(fy_sim_rank *rank, fy_lane lane)
 {
     const fy_world *world = rank->world;
-    uint64_t quantum = world->options.quantum_ns;
+    uint64_t quantum = rank->quantum_ns;
     uint64_t time = world->now_ns + world->net.wake_ns;
     if (lane == FY_DATA || rank->served_by == FY_APP)
         fy_actor_rouse(&rank->actors[FY_APP], time);

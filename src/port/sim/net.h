@@ -33,6 +33,7 @@ typedef struct fy_net {
     fy_link near;     /* within a node */
     uint64_t hop_ns;  /* FY_TORUS: for each hop after the first */
     uint64_t wake_ns; /* from an arrival to the waiting rank's first step */
+    uint64_t look_ns; /* that a task is longer by for each quantum, since a helper looks */
     fy_net_pair *pairs;
     size_t pair_count;
 } fy_net;

@@ -190,14 +190,14 @@ static int once(parser *p, uint32_t bit, const char *key)
 
 static int scalar(parser *p, char **words, int count)
 {
-    static const char *const keys[] = {"latency",  "send",         "receive",   "gap",
-                                       "byte",     "near.latency", "near.send", "near.receive",
-                                       "near.gap", "near.byte",    "hop",       "wake"};
+    static const char *const keys[] = {
+        "latency",      "send",     "receive",   "gap", "byte", "near.latency", "near.send",
+        "near.receive", "near.gap", "near.byte", "hop", "wake", "look"};
     const char *key = words[0];
     uint32_t index = 0;
-    while (index < 12 && strcmp(key, keys[index]) != 0)
+    while (index < 13 && strcmp(key, keys[index]) != 0)
         index++;
-    if (index == 12)
+    if (index == 13)
         return fail(p, "unknown key", key);
     if (count != 2)
         return fail(p, "expected one time after", key);
@@ -207,6 +207,7 @@ static int scalar(parser *p, char **words, int count)
     uint64_t unit_ps = 1000;
     uint64_t *field = index == 10   ? &p->net->hop_ns
                       : index == 11 ? &p->net->wake_ns
+                      : index == 12 ? &p->net->look_ns
                       : index >= 5  ? link_field(&p->net->near, key + 5, &unit_ps)
                                     : link_field(&p->net->far, key, &unit_ps);
     return time_word(p, words[1], unit_ps, field);

@@ -263,6 +263,15 @@ static uint64_t sim_now(fy_port *port)
     return actor->clock_ns;
 }
 
+static uint64_t sim_quantum(fy_port *port, uint64_t ns)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    uint64_t before = rank->quantum_ns;
+    if (ns != 0 && before != 0)
+        rank->quantum_ns = ns;
+    return before;
+}
+
 static uint64_t sim_cpu(fy_port *port)
 {
     fy_sim_rank *rank = fy_sim_rank_of(port);
@@ -416,6 +425,7 @@ const fy_port_ops fy_sim_ops_shared = {
             .advance = sim_advance,
             .spawn = sim_spawn,
             .join = sim_join,
+            .quantum = sim_quantum,
         },
     .heap =
         {
@@ -469,6 +479,7 @@ const fy_port_ops fy_sim_ops_private = {
             .advance = sim_advance,
             .spawn = sim_spawn,
             .join = sim_join,
+            .quantum = sim_quantum,
         },
     .heap =
         {

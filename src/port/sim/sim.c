@@ -308,6 +308,7 @@ static void make_rank(fy_world *world, int number)
     rank->finished = absent;
     rank->outcome = -1;
     rank->speed = 1000;
+    rank->quantum_ns = world->options.quantum_ns;
     rank->slow = 1;
     for (int thread = 0; thread < FY_THREADS; thread++) {
         rank->actors[thread].resume.kind = FY_EVENT_RESUME;

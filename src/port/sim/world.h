@@ -118,6 +118,7 @@ struct fy_sim_rank {
     uint32_t speed, speed_later; /* per mille */
     uint64_t speed_later_ns;     /* when speed_later holds */
     uint32_t slow;               /* factor of the cost of receiving */
+    uint64_t quantum_ns;         /* its helper looks every so often; 0: a control frame wakes it */
     uint32_t quiet_polls;        /* in vain, one after the other */
     size_t heap_used;
     fy_thread served_by;
