@@ -7,6 +7,7 @@
 
 #include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/schedulers.h"
+#include "balance/steer/steer.h"
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
@@ -50,7 +51,8 @@ static int fail_unknown(const ferry_scheduling *s, const fy_bundle *bundle)
 static int look_in_bundle(const ferry_scheduling *s, const ferry_scheduler **out)
 {
     const fy_bundle *bundle = NULL;
-    int error = fy_bundle_find(&bundle);
+    int error =
+        strcmp(s->name, FY_STEER_NAME) == 0 ? fy_steer_find(&bundle) : fy_bundle_find(&bundle);
     for (int i = 0; error == 0 && bundle->schedulers[i] != NULL; i++) {
         if (strcmp(bundle->schedulers[i]->name, s->name) == 0) {
             *out = bundle->schedulers[i];
@@ -431,7 +433,9 @@ static int open_layer(ferry *f, const ferry_options *options)
     int error = fy_env_number("FERRY_SEED", &seed);
     if (error != 0)
         return error;
-    const char *forced = fy_env_get("FERRY_SCHEDULER"), *name = forced;
+    const char *forced =
+        fy_env_number_or("FERRY_STEER", 0) != 0 ? FY_STEER_NAME : fy_env_get("FERRY_SCHEDULER");
+    const char *name = forced;
     if (name == NULL && options != NULL)
         name = options->scheduler;
     if (name == NULL)
@@ -449,6 +453,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     s->ranks = ferry_ranks(f);
     s->present_count = s->ranks - 1;
     s->asker = -1;
+    s->told = "";
     s->counted = fy_head_of(f)->profile != NULL;
     s->forced = forced != NULL;
     (void)snprintf(s->name, sizeof s->name, "%s", name);

@@ -56,8 +56,9 @@ struct ferry_scheduling {
     fy_port *port;
     int rank, ranks;
     char name[FY_SCHEDULER_NAME_BYTES]; /* of the scheduler that is asked for, or a path */
-    bool forced;  /* the environment names it: the program's choice is ignored */
-    void *plugin; /* the shared object it came from */
+    bool forced;      /* the environment names it: the program's choice is ignored */
+    void *plugin;     /* the shared object it came from */
+    const char *told; /* lines that the scheduler adds to the trace */
     const ferry_scheduler *table[FY_SCHEDULERS_MAX];
     int table_count;
     ferry_scheduler known;            /* the one in use, as this library knows the struct */

@@ -57,7 +57,7 @@ void fy_reasons_write(ferry *f, FILE *out)
 {
     static const char *const occasions[] = {"task", "word", "time"};
     const ferry_scheduling *s = fy_scheduling_of(f);
-    fprintf(out, "scheduler %s\n", s->name);
+    fprintf(out, "scheduler %s\n%s", s->name, s->told);
     for (uint32_t i = 0; i < s->reason_count; i++) {
         const fy_reason *r = &s->reasons[i];
         fprintf(out, "move %" PRIu64 " %016" PRIx64 " %d %s %d %.17g %.17g\n", r->time_ns,

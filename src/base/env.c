@@ -40,6 +40,7 @@ static const known_variable known[] = {
     {"FERRY_DIRECTORY", 0, 0},
     {"FERRY_SCHEDULER", 0, 0},
     {"FERRY_SCHEDULER_", 0, 0},
+    {"FERRY_STEER", 0, 1},
     {"FERRY_HELPER", 0, 1},
     {"FERRY_QUANTUM_US", 1, 1000000},
     {"FERRY_SEED", 0, UINT64_MAX},

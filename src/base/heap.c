@@ -34,7 +34,7 @@ struct fy_heap {
     uint32_t until_fetch;
 };
 
-int fy_heap_create(const fy_arena *arena, fy_heap **out)
+__attribute__((cold)) int fy_heap_create(const fy_arena *arena, fy_heap **out)
 {
     fy_heap *heap = fy_calloc(1, sizeof(*heap));
     if (heap == NULL)

@@ -95,7 +95,7 @@ static inline void publish(line *own, const line *kept)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-void fy_collective_board_repair(ferry *f)
+__attribute__((cold)) void fy_collective_board_repair(ferry *f)
 {
     for (uint32_t turn = 0; f->collectives.boards != NULL && turn < 2; turn++) {
         line *own = &board_of(f, f->rank)->lines[turn];
@@ -106,7 +106,7 @@ void fy_collective_board_repair(ferry *f)
     }
 }
 
-int fy_collective_board_init(ferry *f)
+__attribute__((cold)) int fy_collective_board_init(ferry *f)
 {
     if (f->ops->heap.board == NULL || f->ops->heap.rouse == NULL)
         return 0;
@@ -198,7 +198,7 @@ static void doubt(ferry *f, fy_collective *c, int rank)
         fy_collective_disagree(f, c, rank, &call);
 }
 
-void fy_collective_board_doubt(ferry *f, fy_collective *c)
+__attribute__((cold)) void fy_collective_board_doubt(ferry *f, fy_collective *c)
 {
     bool announced = f->collectives.boards != NULL && c->group->id == 0;
     for (uint32_t i = 0; announced && i < c->post_count && c->error == 0; i++)

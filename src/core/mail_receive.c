@@ -46,7 +46,7 @@ static void end_want(ferry *f, fy_want *want, int error)
     fy_op_end(f, op, error);
 }
 
-void fy_mail_want_gone(ferry *f, void *arg, uint32_t op, int error)
+__attribute__((cold)) void fy_mail_want_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     fy_want *want = arg;
     (void)op;
@@ -291,7 +291,7 @@ fy_verdict fy_mail_take_piece(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame)
+__attribute__((cold)) void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame)
 {
     fy_want *want = pulling(f, source, frame);
     if (want == NULL)

@@ -8,8 +8,8 @@
 enum { POOLED_BYTES = 64, CHUNK_QUEUED = 64 };
 enum { POOLED_SIZE = sizeof(fy_queued_message) + POOLED_BYTES };
 
-int fy_message_store_init(fy_message_store *store, size_t limit_bytes, size_t full_bytes,
-                          size_t *kept_bytes)
+__attribute__((cold)) int fy_message_store_init(fy_message_store *store, size_t limit_bytes,
+                                                size_t full_bytes, size_t *kept_bytes)
 {
     *store = (fy_message_store){
         .limit_bytes = limit_bytes, .full_bytes = full_bytes, .kept_bytes = kept_bytes};

@@ -17,7 +17,7 @@ static fy_source *place(fy_source *table, uint32_t capacity, uint32_t key)
 }
 
 /* Makes the hash table, or doubles it. */
-static int grow(fy_sources *sources)
+static __attribute__((cold)) int grow(fy_sources *sources)
 {
     uint32_t old_capacity = sources->many != NULL ? sources->capacity : FY_SOURCES_INLINE;
     fy_source *old = sources->many != NULL ? sources->many : sources->few;

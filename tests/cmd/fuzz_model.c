@@ -36,7 +36,7 @@ static double error_of_cut(const model_tasks *tasks, size_t first, size_t end)
 }
 
 /* Against every cut, each summed anew. */
-static void check_fit(const model_tasks *tasks, const model_fit *fit)
+static void check_fit(const model_tasks *tasks, const fy_fit *fit)
 {
     size_t count = tasks->count;
     double most = tasks->seconds[count - 1];
@@ -51,7 +51,7 @@ static void check_fit(const model_tasks *tasks, const model_fit *fit)
     }
 }
 
-static void check_prediction(const model_tasks *tasks, const model_fit *fit, int ranks)
+static void check_prediction(const model_tasks *tasks, const fy_fit *fit, int ranks)
 {
     model_parameters p = model_parameters_default();
     double even = fmax(tasks->total / ranks, tasks->seconds[tasks->count - 1]);
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (file == NULL)
         abort();
     if (model_tasks_parse(file, "fuzz", &tasks, error)) {
-        model_fit fit = model_fit_tasks(&tasks);
+        fy_fit fit = model_fit_tasks(&tasks);
         if (tasks.count <= 256 && tasks.total < 1e100 && tasks.total > 1e-100) {
             check_fit(&tasks, &fit);
             for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)

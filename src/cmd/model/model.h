@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/fit.h"
+
 enum { MODEL_ERROR_BYTES = 4608, MODEL_RANKS_MAX = 1 << 20, MODEL_RUNS_MAX = 32 };
 
 /* The times of all tasks, the lightest first. */
@@ -18,14 +20,6 @@ typedef struct model_tasks {
     size_t count;
     double total;
 } model_tasks;
-
-/* Two classes (6.1 to 6.5): the first `gamma` tasks take `beta` each, the others `alpha`. */
-typedef struct model_fit {
-    bool uniform; /* all tasks are equal; gamma is 0 and every task is of class alpha */
-    size_t gamma;
-    double alpha, beta;
-    double error; /* the sum of squares of (6.4) and (6.5), in square seconds */
-} model_fit;
 
 /* The costs of a message, a poll and a move. Times in seconds, sizes in bytes. */
 typedef struct model_parameters {
@@ -78,7 +72,11 @@ bool model_tasks_read(const char *path, const char *handler, model_tasks *out, i
                       char error[MODEL_ERROR_BYTES]);
 void model_tasks_fini(model_tasks *tasks);
 
-model_fit model_fit_tasks(const model_tasks *tasks);
+/* The two classes of the tasks. */
+static inline fy_fit model_fit_tasks(const model_tasks *tasks)
+{
+    return fy_fit_classes(tasks->seconds, tasks->count, tasks->total);
+}
 
 /* These stand for a machine that was not measured. */
 model_parameters model_parameters_default(void);
@@ -91,7 +89,7 @@ bool model_parameters_parse(FILE *file, const char *name, model_parameters *p,
                             char error[MODEL_ERROR_BYTES]);
 
 /* `ranks` from 1 to MODEL_RANKS_MAX. False: no memory. */
-bool model_predict(const model_tasks *tasks, const model_fit *fit, const model_parameters *p,
+bool model_predict(const model_tasks *tasks, const fy_fit *fit, const model_parameters *p,
                    int ranks, model_scheduler scheduler, model_prediction *out);
 
 /* Plays the schedule through, task by task; see play.c. False: no memory. */

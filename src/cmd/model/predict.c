@@ -31,7 +31,7 @@ double model_attempt(const model_parameters *p, model_scheduler scheduler)
 /* Shared by both bounds of one prediction. */
 typedef struct setting {
     const model_tasks *tasks;
-    const model_fit *fit;
+    const fy_fit *fit;
     const model_parameters *p;
     double ranks, heavy, light; /* ranks */
     double each;                /* tasks per rank, the mean */
@@ -118,8 +118,8 @@ static void bounds_by_list(const setting *s, model_prediction *out)
     out->upper = terms_of(s, fmax(s->even, late), s->each + taken, taken + 1, true);
 }
 
-static setting make_setting(const model_tasks *tasks, const model_fit *fit,
-                            const model_parameters *p, int ranks, model_scheduler scheduler)
+static setting make_setting(const model_tasks *tasks, const fy_fit *fit, const model_parameters *p,
+                            int ranks, model_scheduler scheduler)
 {
     setting s = {.tasks = tasks, .fit = fit, .p = p, .ranks = ranks};
     double share = (double)(tasks->count - fit->gamma) / (double)tasks->count;
@@ -132,7 +132,7 @@ static setting make_setting(const model_tasks *tasks, const model_fit *fit,
     return s;
 }
 
-bool model_predict(const model_tasks *tasks, const model_fit *fit, const model_parameters *p,
+bool model_predict(const model_tasks *tasks, const fy_fit *fit, const model_parameters *p,
                    int ranks, model_scheduler scheduler, model_prediction *out)
 {
     setting s = make_setting(tasks, fit, p, ranks, scheduler);

@@ -11,7 +11,7 @@ typedef struct model_run {
 
 typedef struct model_report {
     model_tasks tasks;
-    model_fit fit;
+    fy_fit fit;
     model_parameters parameters;
     bool measured; /* the parameters came from a file */
     model_run runs[MODEL_RUNS_MAX];

@@ -120,7 +120,7 @@ static bool predict(const model_report *r, const model_study *s, const char *val
     bool good = each == 0 ? model_parameter_set(&p, s->name, value, error)
                           : cut(&r->tasks, each * (size_t)ranks, &tasks);
     if (good) {
-        model_fit fit = model_fit_tasks(&tasks);
+        fy_fit fit = model_fit_tasks(&tasks);
         for (int k = 0; k < MODEL_SCHEDULERS && good; k++)
             good = model_predict(&tasks, &fit, &p, ranks, (model_scheduler)k, &out[k]);
     }

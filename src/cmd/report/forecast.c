@@ -35,7 +35,7 @@ bool forecast_make(const char *folder, bool simulate, draw_forecast *out,
     *out = (draw_forecast){.count = 0};
     if (!model_tasks_read(folder, NULL, &tasks, &ranks, why))
         return true; /* a run without tasks has no forecast */
-    model_fit fit = model_fit_tasks(&tasks);
+    fy_fit fit = model_fit_tasks(&tasks);
     model_parameters p = model_parameters_default();
     bool good = true;
     for (int i = 0; i < MODEL_SCHEDULERS && good; i++) {

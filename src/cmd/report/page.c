@@ -248,6 +248,30 @@ static void put_moves(FILE *out, const trace_run *run)
     fputs("</table></div>\n", out);
 }
 
+static void put_choices(FILE *out, const trace_run *run)
+{
+    size_t count = 0;
+    for (int rank = 0; rank < run->ranks; rank++)
+        count += run->rank[rank].choice_count;
+    if (count == 0)
+        return;
+    fputs("<h2>What steering chose</h2><div class=\"scroll\"><table>"
+          "<tr><th>ms</th><th>rank</th><th>what, and why</th></tr>\n",
+          out);
+    for (int rank = 0; rank < run->ranks; rank++) {
+        const trace_rank *t = &run->rank[rank];
+        for (size_t i = 0; i < t->choice_count; i++) {
+            char *text;
+            double ns = strtod(t->choices[i], &text);
+            fprintf(out, "<tr><td>%.3f</td><td>%d</td><td>", (ns - (double)run->start_ns) / 1e6,
+                    rank);
+            draw_text(out, text);
+            fputs("</td></tr>\n", out);
+        }
+    }
+    fputs("</table></div>\n", out);
+}
+
 /* From the first task of any rank to the end of the last. */
 static uint64_t measured_ns(const trace_run *run)
 {
@@ -312,6 +336,7 @@ void draw_page(FILE *out, const trace_run *runs, int run_count, const draw_forec
         put_handlers(out, &runs[i]);
         put_objects(out, &runs[i]);
         put_moves(out, &runs[i]);
+        put_choices(out, &runs[i]);
     }
     fputs("</body></html>\n", out);
 }

@@ -182,6 +182,16 @@ static bool read_move(reader *r)
     return true;
 }
 
+static bool read_choice(reader *r)
+{
+    char **larger = grow(r->out->choices, r->out->choice_count, sizeof *larger);
+    if (larger == NULL)
+        return wrong(r, "no memory for a choice");
+    r->out->choices = larger;
+    larger[r->out->choice_count] = NULL;
+    return take_text(r, "what steering chose", &larger[r->out->choice_count++]);
+}
+
 static bool read_object(reader *r)
 {
     uint64_t name;
@@ -291,6 +301,8 @@ static bool read_line(reader *r)
         return take_text(r, "the port", &t->port);
     if (strcmp(word, "scheduler") == 0)
         return take_text(r, "the scheduler", &t->scheduler);
+    if (strcmp(word, "steer") == 0)
+        return read_choice(r);
     if (strcmp(word, "rank") == 0)
         return read_rank(r);
     if (strcmp(word, "time") == 0)
@@ -304,10 +316,11 @@ static bool read_line(reader *r)
     if (strcmp(word, "object") == 0)
         return read_object(r);
     r->ended = strcmp(word, "end") == 0;
-    return r->ended || wrong(r,
-                             "\"%.40s\": expected version, command, rank, port, scheduler, time, "
-                             "stat, handler, move, object, x, i, r, t, m or end",
-                             word);
+    return r->ended ||
+           wrong(r,
+                 "\"%.40s\": expected version, command, rank, port, scheduler, steer, time, "
+                 "stat, handler, move, object, x, i, r, t, m or end",
+                 word);
 }
 
 static bool parse(reader *r, const char *text, const char *end)
@@ -362,6 +375,9 @@ void trace_rank_fini(trace_rank *rank)
     free(rank->command);
     free(rank->port);
     free(rank->scheduler);
+    for (size_t i = 0; i < rank->choice_count; i++)
+        free(rank->choices[i]);
+    free(rank->choices);
     for (int i = 0; i < TRACE_HANDLERS_MAX; i++)
         free(rank->handlers[i]);
     for (size_t i = 0; i < rank->stat_count; i++)

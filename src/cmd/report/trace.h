@@ -67,13 +67,14 @@ typedef struct trace_rank {
     int rank, ranks;
     uint64_t open_ns, close_ns;
     char *version, *command, *port, *scheduler; /* NULL: not told */
+    char **choices;                             /* of the steering: ns, what, and why */
     char *handlers[TRACE_HANDLERS_MAX];
     trace_stat *stats;
     trace_stretch *stretches;
     trace_move *moves;
     trace_object *objects;
     trace_trail *trail;
-    size_t stat_count, stretch_count, move_count, object_count, trail_count;
+    size_t stat_count, stretch_count, move_count, object_count, trail_count, choice_count;
 } trace_rank;
 
 typedef struct trace_run {

@@ -226,7 +226,7 @@ typedef struct nodes_port {
     _Atomic uint32_t serve; /* fy_thread */
     uint64_t pause_ns;      /* of the application thread's wait */
     _Atomic uint64_t quantum_ns; /* of the helper that serves the control lane */
-    _Atomic bool came;      /* a frame, since that wait last looked */
+    _Atomic bool came;           /* a frame, since that wait last looked */
     deadlocks deadlocks;
     fy_port_ops ops; /* its table, with the name that the binding gives the port */
 } nodes_port;

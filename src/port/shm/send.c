@@ -49,7 +49,7 @@ open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
     announce(p, channel, o->target);
 }
 
-void fy_shm_repair(const shm_port *p, fy_thread thread)
+__attribute__((cold)) void fy_shm_repair(const shm_port *p, fy_thread thread)
 {
     /* Where a helper exists, each of the two threads announces what it has opened itself. */
     bool both = p->helper_entry == NULL;

@@ -69,7 +69,7 @@ static uint64_t duration_ns(const fy_sim_rank *rank, uint64_t start_ns, uint64_t
     return before + scale(done < work_ns ? work_ns - done : 0, rank->speed_later);
 }
 
-/* What the looks of the helper take while the application works for `duration` more. */
+/* Returns how long the looks of the helper take while the application works for `duration` more. */
 static uint64_t looks_ns(fy_actor *app, uint64_t duration)
 {
     const fy_sim_rank *rank = app->rank;

@@ -3,7 +3,7 @@
  *
  * With tasks centred on their mean, a class of n tasks with sums s and q (of squares) has the
  * error q - s * s / n; centring keeps what is subtracted small. */
-#include "cmd/model/model.h"
+#include "base/fit.h"
 
 typedef struct sums {
     double first, second; /* of values, of squares */
@@ -21,19 +21,18 @@ static void add(sums *s, double value, double sign)
     s->second += sign * value * value;
 }
 
-model_fit model_fit_tasks(const model_tasks *tasks)
+fy_fit fy_fit_classes(const double *seconds, size_t count, double total)
 {
-    size_t count = tasks->count;
-    double mean = tasks->total / (double)count;
-    model_fit fit = {.uniform = true, .alpha = mean, .beta = mean};
-    if (tasks->seconds[0] == tasks->seconds[count - 1])
+    double mean = total / (double)count;
+    fy_fit fit = {.uniform = true, .alpha = mean, .beta = mean};
+    if (seconds[0] == seconds[count - 1])
         return fit;
     sums below = {0}, above = {0}, best_below = {0};
     for (size_t i = 0; i < count; i++)
-        add(&above, tasks->seconds[i] - mean, 1);
+        add(&above, seconds[i] - mean, 1);
     fit.uniform = false;
     for (size_t gamma = 1; gamma < count; gamma++) {
-        double value = tasks->seconds[gamma - 1] - mean;
+        double value = seconds[gamma - 1] - mean;
         add(&below, value, 1);
         add(&above, value, -1);
         double error = class_error(below, gamma) + class_error(above, count - gamma);

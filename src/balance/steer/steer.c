@@ -1,0 +1,339 @@
+/* Steer: a scheduler around another one, which chooses the quantum while the program runs
+ * (FERRY_STEER; docs/model.md, "Steering").
+ *
+ * The other scheduler, the base, gets every call and decides everything. Steering looks on. It
+ * times the tasks of this rank, counts the words of other ranks that came while a task ran, and
+ * reads what the helper thread has cost. Each rank chooses for itself, so steering sends nothing.
+ *
+ * With a quantum q, a task of length t is interrupted t / q times, and each look of the helper
+ * takes c from it. Each word waits q / 2, and so does the idle rank behind it. So a words during
+ * the time t cost least with q = sqrt(2 c t / a). A rank that gets no words cannot tell when one
+ * comes. So its quantum grows to 1/200 of a task of the heavy class of the model, and the first
+ * word waits for 1/400 of such a task. The quantum is never less than at the start: words that
+ * nobody waits for count too, so the formula errs towards less. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/balance.h"
+#include "balance/steer/steer.h"
+#include "base/alloc.h"
+#include "base/env.h"
+#include "base/fit.h"
+
+enum { TIMES_MAX = 256, TOLD_BYTES = 1024, LOOKS_MIN = 128 };
+enum { PART_OF_TASK = 200, GROWTH = 8 };
+enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16 };
+
+/* Times of tasks: every `stride`-th of this rank. */
+typedef struct times {
+    double seconds[TIMES_MAX];
+    uint32_t count, stride, skipped;
+    uint64_t mean_ns; /* of late; 0: none has ended yet */
+} times;
+
+typedef struct steer {
+    ferry_scheduler base;
+    void *state; /* of the base */
+
+    times times;
+    const ferry_schedulable *running;
+    uint64_t started_ns; /* of the running task; 0 when it is not measured */
+    uint32_t unmeasured; /* tasks since the last that was measured */
+
+    uint64_t usual_ns, quantum_ns; /* as the port began, and now; 0: there is nothing to choose */
+    const char *why_not;           /* then */
+    double looks;                  /* of the helper, while tasks ran */
+    /* Since the last choice, and half of what was before. */
+    double busy_ns, words;
+
+    char told[TOLD_BYTES]; /* lines for the trace */
+    size_t told_bytes;
+} steer;
+
+/* Adds a line to the trace, while there is room. */
+static __attribute__((format(printf, 3, 4))) void tell(ferry_scheduling *s, steer *t,
+                                                       const char *format, ...)
+{
+    size_t room = TOLD_BYTES - t->told_bytes;
+    char text[TOLD_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    int length = snprintf(t->told + t->told_bytes, room, "steer %llu %s\n",
+                          (unsigned long long)ferry_scheduling_now(s), text);
+    if (length > 0 && (size_t)length < room)
+        t->told_bytes += (size_t)length;
+    else
+        t->told[t->told_bytes] = '\0';
+}
+
+/* Keeps at most TIMES_MAX: when they are full, every other one goes. */
+static void times_add(times *t, uint64_t ns)
+{
+    t->mean_ns = t->mean_ns == 0 ? ns : (7 * t->mean_ns + ns) / 8;
+    if (++t->skipped < t->stride)
+        return;
+    t->skipped = 0;
+    if (t->count == TIMES_MAX) {
+        for (uint32_t i = 0; i < TIMES_MAX / 2; i++)
+            t->seconds[i] = t->seconds[2 * i + 1];
+        t->count = TIMES_MAX / 2;
+        t->stride *= 2;
+    }
+    t->seconds[t->count++] = (double)ns * 1e-9;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The two classes of the tasks that have ended here; there is one at least. */
+static fy_fit fit_of(const times *t)
+{
+    double sorted[TIMES_MAX], total = 0;
+    memcpy(sorted, t->seconds, t->count * sizeof *sorted);
+    qsort(sorted, t->count, sizeof *sorted, compare_times);
+    for (uint32_t i = 0; i < t->count; i++)
+        total += sorted[i];
+    return fy_fit_classes(sorted, t->count, total);
+}
+
+static double less_of(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* By Newton, from a first value that is too large: Ferry needs no mathematical library. */
+static double root_of(double square)
+{
+    double root = square > 1 ? square : 1;
+    for (double next; (next = (root + square / root) / 2) < root;)
+        root = next;
+    return root;
+}
+
+/* The quantum that costs least, by what was seen since the last choice. */
+static double best_quantum(const steer *t, double look_ns, const fy_fit *fit)
+{
+    double usual = (double)t->usual_ns, best = fit->alpha * 1e9 / PART_OF_TASK;
+    if (t->words >= 1)
+        best = less_of(best, root_of(2 * look_ns * t->busy_ns / t->words));
+    best = less_of(best, GROWTH * (double)t->quantum_ns);
+    return best > usual ? best : usual;
+}
+
+static void choose(ferry_scheduling *s, steer *t)
+{
+    /* relaxed: a count */
+    double helper_ns = (double)atomic_load_explicit(&s->helper_ns, memory_order_relaxed);
+    if (t->busy_ns < LOOKS_MIN * (double)t->quantum_ns || helper_ns <= 0 || t->times.count == 0)
+        return;
+    fy_fit fit = fit_of(&t->times);
+    double look_ns = helper_ns / t->looks, best = best_quantum(t, look_ns, &fit);
+    double change = best / (double)t->quantum_ns;
+    if (change > 1.25 || change < 0.8) {
+        t->quantum_ns = (uint64_t)best;
+        (void)s->port->ops->host.quantum(s->port, t->quantum_ns);
+        tell(s, t,
+             "quantum %.0f us: a look takes %.2f us, %.1f words in %.0f ms of tasks, heavy ones of "
+             "%.3g ms",
+             best * 1e-3, look_ns * 1e-3, t->words, t->busy_ns * 1e-6, fit.alpha * 1e3);
+    }
+    t->busy_ns /= 2;
+    t->words /= 2;
+}
+
+static void start_clock(ferry_scheduling *s, steer *t, const ferry_schedulable *item)
+{
+    uint64_t mean_ns = t->times.mean_ns;
+    bool known = mean_ns != 0 && mean_ns < SAMPLED_BELOW_NS && ++t->unmeasured < SAMPLE;
+    t->running = item;
+    t->started_ns = known ? 0 : ferry_scheduling_now(s);
+}
+
+static void stop_clock(ferry_scheduling *s, steer *t)
+{
+    uint64_t took_ns = t->times.mean_ns;
+    t->running = NULL;
+    if (t->started_ns != 0) {
+        took_ns = ferry_scheduling_now(s) - t->started_ns + 1;
+        t->unmeasured = 0;
+        times_add(&t->times, took_ns);
+    }
+    if (t->usual_ns == 0)
+        return;
+    t->busy_ns += (double)took_ns;
+    t->looks += (double)took_ns / (double)t->quantum_ns;
+    choose(s, t);
+}
+
+/* One that the program registered, or of this bundle. */
+static const ferry_scheduler *find_base(const ferry_scheduling *s, const char *name)
+{
+    const fy_bundle *bundle;
+    for (int i = 0; i < s->table_count; i++)
+        if (strcmp(s->table[i]->name, name) == 0)
+            return s->table[i];
+    if (fy_bundle_find(&bundle) != 0)
+        return NULL;
+    for (int i = 0; bundle->schedulers[i] != NULL; i++)
+        if (strcmp(bundle->schedulers[i]->name, name) == 0)
+            return bundle->schedulers[i];
+    return NULL;
+}
+
+static void look_at_port(const ferry_scheduling *s, steer *t)
+{
+    const fy_port_ops *ops = s->port->ops;
+    t->usual_ns = ops->host.quantum == NULL ? 0 : ops->host.quantum(s->port, 0);
+    t->quantum_ns = t->usual_ns;
+    t->why_not = "messages wake the helper thread here";
+    if (t->usual_ns == 0 || fy_env_get("FERRY_QUANTUM_US") == NULL)
+        return;
+    t->why_not = "FERRY_QUANTUM_US is set";
+    t->usual_ns = 0;
+}
+
+static int create(ferry_scheduling *s, void **out)
+{
+    const char *name = fy_env_get("FERRY_SCHEDULER");
+    if (name == NULL || strcmp(name, FY_STEER_NAME) == 0)
+        name = "ferry";
+    const ferry_scheduler *base = find_base(s, name);
+    if (base == NULL) {
+        s->misread = fy_fail(s->f, FERRY_EINVAL,
+                             "FERRY_STEER: FERRY_SCHEDULER is \"%s\"; expected the name of a "
+                             "scheduler of Ferry or of the program, or FERRY_STEER=0",
+                             name);
+        return FERRY_EINVAL;
+    }
+    steer *t = fy_calloc(1, sizeof *t);
+    if (t == NULL)
+        return FERRY_ENOMEM;
+    int error = fy_read_sized(s->f, "ferry_scheduler", base, &t->base, sizeof t->base);
+    if (error == 0)
+        error = t->base.create(s, &t->state);
+    if (error != 0) {
+        free(t);
+        return error;
+    }
+    t->times.stride = 1;
+    look_at_port(s, t);
+    s->told = t->told;
+    *out = t;
+    return 0;
+}
+
+/* Logs a line of what rank 0 has seen and chosen. */
+static void sum_up(const ferry_scheduling *s, const steer *t)
+{
+    char quantum[128];
+    fy_fit fit = {0};
+    if (t->times.count != 0)
+        fit = fit_of(&t->times);
+    if (t->usual_ns == 0)
+        (void)snprintf(quantum, sizeof quantum, "nothing to choose: %s", t->why_not);
+    else
+        (void)snprintf(quantum, sizeof quantum, "quantum %.0f us, %.0f us at the start",
+                       (double)t->quantum_ns * 1e-3, (double)t->usual_ns * 1e-3);
+    fy_log(s->f, "steering: scheduler %s; %u tasks here, of %.3g and %.3g ms; %s", t->base.name,
+           t->times.count, fit.beta * 1e3, fit.alpha * 1e3, quantum);
+}
+
+static void destroy(ferry_scheduling *s, void *state)
+{
+    steer *t = state;
+    if (s->rank == 0)
+        sum_up(s, t);
+    s->told = "";
+    t->base.destroy(s, t->state);
+    free(t);
+}
+
+static ferry_schedulable *next(ferry_scheduling *s, void *state)
+{
+    steer *t = state;
+    ferry_schedulable *item = t->base.next(s, t->state);
+    if (item != NULL)
+        start_clock(s, t, item);
+    return item;
+}
+
+static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    steer *t = state;
+    if (item == t->running)
+        stop_clock(s, t);
+    t->base.activate(s, t->state, item);
+}
+
+static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    steer *t = state;
+    t->base.notify(s, t->state, item);
+}
+
+static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    steer *t = state;
+    if (item == t->running)
+        stop_clock(s, t);
+    t->base.remove(s, t->state, item);
+}
+
+static bool empty(ferry_scheduling *s, void *state)
+{
+    steer *t = state;
+    return t->base.empty(s, t->state);
+}
+
+static void message(ferry_scheduling *s, void *state, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    steer *t = state;
+    t->words += t->running != NULL;
+    t->base.message(s, t->state, source, words);
+}
+
+static void wake(ferry_scheduling *s, void *state)
+{
+    steer *t = state;
+    if (t->base.wake != NULL)
+        t->base.wake(s, t->state);
+}
+
+static void members(ferry_scheduling *s, void *state)
+{
+    steer *t = state;
+    if (t->base.members != NULL)
+        t->base.members(s, t->state);
+}
+
+static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
+{
+    steer *t = state;
+    return t->base.ahead != NULL ? t->base.ahead(s, t->state, after) : NULL;
+}
+
+static const ferry_scheduler steering = {
+    .size = sizeof(ferry_scheduler),
+    .name = FY_STEER_NAME,
+    .create = create,
+    .destroy = destroy,
+    .next = next,
+    .activate = activate,
+    .notify = notify,
+    .remove = take_out,
+    .empty = empty,
+    .message = message,
+    .wake = wake,
+    .members = members,
+    .ahead = ahead,
+};
+
+const fy_bundle fy_bundle_steer = {.version = FY_BUNDLE_VERSION, .schedulers = {&steering}};
