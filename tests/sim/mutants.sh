@@ -110,7 +110,7 @@ mutant()
     fi
 }
 
-objects='ferry_objects ferry_sim_objects ferry_nodes_objects ferry_bundle_objects ferry_launch_objects ferry_report_objects ferry_why_objects ferry_waiting_objects'
+objects='ferry_objects ferry_sim_objects ferry_nodes_objects ferry_bundle_objects ferry_steer_objects ferry_launch_objects ferry_report_objects ferry_why_objects ferry_waiting_objects'
 # shellcheck disable=SC2086
 { cmake -S "$source" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= \
     -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
