@@ -51,8 +51,7 @@ static int fail_unknown(const ferry_scheduling *s, const fy_bundle *bundle)
 static int look_in_bundle(const ferry_scheduling *s, const ferry_scheduler **out)
 {
     const fy_bundle *bundle = NULL;
-    int error =
-        strcmp(s->name, FY_STEER_NAME) == 0 ? fy_steer_find(&bundle) : fy_bundle_find(&bundle);
+    int error = fy_bundle_find(&bundle);
     for (int i = 0; error == 0 && bundle->schedulers[i] != NULL; i++) {
         if (strcmp(bundle->schedulers[i]->name, s->name) == 0) {
             *out = bundle->schedulers[i];
@@ -95,6 +94,18 @@ static int read_scheduler(ferry *f, const ferry_scheduler *given, ferry_schedule
     return fy_read_sized(f, "ferry_scheduler", given, out, sizeof *out);
 }
 
+/* Puts steering around the scheduler in use, whose name it keeps. */
+static int wrap(ferry_scheduling *s)
+{
+    const fy_steer *steer;
+    if (fy_steer_find(&steer) != 0)
+        return fy_fail(s->f, FERRY_EINVAL, "FERRY_STEER is 1, and %s", fy_error_text());
+    s->steered = s->known;
+    s->known = steer->scheduler;
+    s->known.name = s->steered.name;
+    return 0;
+}
+
 int fy_scheduler_prepare(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
@@ -104,6 +115,8 @@ int fy_scheduler_prepare(ferry *f)
     int error = look_up(s, &scheduler);
     if (error == 0)
         error = read_scheduler(f, scheduler, &s->known);
+    if (error == 0 && fy_env_number_or("FERRY_STEER", 0) != 0)
+        error = wrap(s);
     if (error != 0)
         return error;
     scheduler = &s->known;
@@ -433,9 +446,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     int error = fy_env_number("FERRY_SEED", &seed);
     if (error != 0)
         return error;
-    const char *forced =
-        fy_env_number_or("FERRY_STEER", 0) != 0 ? FY_STEER_NAME : fy_env_get("FERRY_SCHEDULER");
-    const char *name = forced;
+    const char *forced = fy_env_get("FERRY_SCHEDULER"), *name = forced;
     if (name == NULL && options != NULL)
         name = options->scheduler;
     if (name == NULL)

@@ -62,6 +62,7 @@ struct ferry_scheduling {
     const ferry_scheduler *table[FY_SCHEDULERS_MAX];
     int table_count;
     ferry_scheduler known;            /* the one in use, as this library knows the struct */
+    ferry_scheduler steered;          /* the one that steering stands around */
     const ferry_scheduler *scheduler; /* `known`; NULL until it is needed */
     void *state;
     char asked[FY_PARAMETERS_BYTES]; /* parameters, each after a blank, until the scheduler is made

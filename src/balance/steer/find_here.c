@@ -1,8 +1,8 @@
 /* For programs that are linked to the static library, which contains steering. */
 #include "balance/steer/steer.h"
 
-int fy_steer_find(const fy_bundle **out)
+int fy_steer_find(const fy_steer **out)
 {
-    *out = &fy_bundle_steer;
+    *out = &fy_steering;
     return 0;
 }

@@ -2,10 +2,10 @@
 #include "balance/steer/steer.h"
 #include "port/plugin.h"
 
-int fy_steer_find(const fy_bundle **out)
+int fy_steer_find(const fy_steer **out)
 {
     const void *table;
-    int error = fy_plugin_open("steer", "fy_bundle_steer", FY_BUNDLE_VERSION, false, &table);
+    int error = fy_plugin_open("steer", FY_STEER_SYMBOL, FY_STEER_VERSION, false, &table);
     if (error == 0)
         *out = table;
     return error;

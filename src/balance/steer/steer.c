@@ -1,7 +1,7 @@
 /* Steer: a scheduler around another one, which chooses the quantum while the program runs
  * (FERRY_STEER; docs/model.md, "Steering").
  *
- * The other scheduler, the base, gets every call and decides everything. Steering looks on. It
+ * The other scheduler gets every call and decides everything. Steering looks on. It
  * times the tasks of this rank, counts the words of other ranks that came while a task ran, and
  * reads what the helper thread has cost. Each rank chooses for itself, so steering sends nothing.
  *
@@ -34,8 +34,7 @@ typedef struct times {
 } times;
 
 typedef struct steer {
-    ferry_scheduler base;
-    void *state; /* of the base */
+    void *state; /* of the steered scheduler */
 
     times times;
     const ferry_schedulable *running;
@@ -172,21 +171,6 @@ static void stop_clock(ferry_scheduling *s, steer *t)
     choose(s, t);
 }
 
-/* One that the program registered, or of this bundle. */
-static const ferry_scheduler *find_base(const ferry_scheduling *s, const char *name)
-{
-    const fy_bundle *bundle;
-    for (int i = 0; i < s->table_count; i++)
-        if (strcmp(s->table[i]->name, name) == 0)
-            return s->table[i];
-    if (fy_bundle_find(&bundle) != 0)
-        return NULL;
-    for (int i = 0; bundle->schedulers[i] != NULL; i++)
-        if (strcmp(bundle->schedulers[i]->name, name) == 0)
-            return bundle->schedulers[i];
-    return NULL;
-}
-
 static void look_at_port(const ferry_scheduling *s, steer *t)
 {
     const fy_port_ops *ops = s->port->ops;
@@ -201,23 +185,10 @@ static void look_at_port(const ferry_scheduling *s, steer *t)
 
 static int create(ferry_scheduling *s, void **out)
 {
-    const char *name = fy_env_get("FERRY_SCHEDULER");
-    if (name == NULL || strcmp(name, FY_STEER_NAME) == 0)
-        name = "ferry";
-    const ferry_scheduler *base = find_base(s, name);
-    if (base == NULL) {
-        s->misread = fy_fail(s->f, FERRY_EINVAL,
-                             "FERRY_STEER: FERRY_SCHEDULER is \"%s\"; expected the name of a "
-                             "scheduler of Ferry or of the program, or FERRY_STEER=0",
-                             name);
-        return FERRY_EINVAL;
-    }
     steer *t = fy_calloc(1, sizeof *t);
     if (t == NULL)
         return FERRY_ENOMEM;
-    int error = fy_read_sized(s->f, "ferry_scheduler", base, &t->base, sizeof t->base);
-    if (error == 0)
-        error = t->base.create(s, &t->state);
+    int error = s->steered.create(s, &t->state);
     if (error != 0) {
         free(t);
         return error;
@@ -241,7 +212,7 @@ static void sum_up(const ferry_scheduling *s, const steer *t)
     else
         (void)snprintf(quantum, sizeof quantum, "quantum %.0f us, %.0f us at the start",
                        (double)t->quantum_ns * 1e-3, (double)t->usual_ns * 1e-3);
-    fy_log(s->f, "steering: scheduler %s; %u tasks here, of %.3g and %.3g ms; %s", t->base.name,
+    fy_log(s->f, "steering: scheduler %s; %u tasks here, of %.3g and %.3g ms; %s", s->steered.name,
            t->times.count, fit.beta * 1e3, fit.alpha * 1e3, quantum);
 }
 
@@ -251,14 +222,14 @@ static void destroy(ferry_scheduling *s, void *state)
     if (s->rank == 0)
         sum_up(s, t);
     s->told = "";
-    t->base.destroy(s, t->state);
+    s->steered.destroy(s, t->state);
     free(t);
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
 {
     steer *t = state;
-    ferry_schedulable *item = t->base.next(s, t->state);
+    ferry_schedulable *item = s->steered.next(s, t->state);
     if (item != NULL)
         start_clock(s, t, item);
     return item;
@@ -269,13 +240,13 @@ static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
     steer *t = state;
     if (item == t->running)
         stop_clock(s, t);
-    t->base.activate(s, t->state, item);
+    s->steered.activate(s, t->state, item);
 }
 
 static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     steer *t = state;
-    t->base.notify(s, t->state, item);
+    s->steered.notify(s, t->state, item);
 }
 
 static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
@@ -283,13 +254,13 @@ static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
     steer *t = state;
     if (item == t->running)
         stop_clock(s, t);
-    t->base.remove(s, t->state, item);
+    s->steered.remove(s, t->state, item);
 }
 
 static bool empty(ferry_scheduling *s, void *state)
 {
     steer *t = state;
-    return t->base.empty(s, t->state);
+    return s->steered.empty(s, t->state);
 }
 
 static void message(ferry_scheduling *s, void *state, int source,
@@ -297,43 +268,45 @@ static void message(ferry_scheduling *s, void *state, int source,
 {
     steer *t = state;
     t->words += t->running != NULL;
-    t->base.message(s, t->state, source, words);
+    s->steered.message(s, t->state, source, words);
 }
 
 static void wake(ferry_scheduling *s, void *state)
 {
     steer *t = state;
-    if (t->base.wake != NULL)
-        t->base.wake(s, t->state);
+    if (s->steered.wake != NULL)
+        s->steered.wake(s, t->state);
 }
 
 static void members(ferry_scheduling *s, void *state)
 {
     steer *t = state;
-    if (t->base.members != NULL)
-        t->base.members(s, t->state);
+    if (s->steered.members != NULL)
+        s->steered.members(s, t->state);
 }
 
 static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
 {
     steer *t = state;
-    return t->base.ahead != NULL ? t->base.ahead(s, t->state, after) : NULL;
+    return s->steered.ahead != NULL ? s->steered.ahead(s, t->state, after) : NULL;
 }
 
-static const ferry_scheduler steering = {
-    .size = sizeof(ferry_scheduler),
-    .name = FY_STEER_NAME,
-    .create = create,
-    .destroy = destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
-    .remove = take_out,
-    .empty = empty,
-    .message = message,
-    .wake = wake,
-    .members = members,
-    .ahead = ahead,
+const fy_steer fy_steering = {
+    .version = FY_STEER_VERSION,
+    .scheduler =
+        {
+            .size = sizeof(ferry_scheduler),
+            .name = "steer",
+            .create = create,
+            .destroy = destroy,
+            .next = next,
+            .activate = activate,
+            .notify = notify,
+            .remove = take_out,
+            .empty = empty,
+            .message = message,
+            .wake = wake,
+            .members = members,
+            .ahead = ahead,
+        },
 };
-
-const fy_bundle fy_bundle_steer = {.version = FY_BUNDLE_VERSION, .schedulers = {&steering}};

@@ -3,14 +3,24 @@
 #ifndef FY_STEER_H
 #define FY_STEER_H
 
-#include "balance/schedulers/bundle/bundle.h"
+#include <ferry/scheduler.h>
 
-#define FY_STEER_NAME "steer"
+#include "base/shared.h"
 
-FY_SHARED extern const fy_bundle fy_bundle_steer; /* this scheduler alone */
+#define FY_STEER_SYMBOL "fy_steering"
 
-/* Gives that table, here or from the plug-in. FERRY_ENOTSUP: the plug-in cannot be opened, and
+enum { FY_STEER_VERSION = 1 };
+
+/* Its scheduler hands each call on to `steered` of the layer (balance/balance.h). */
+typedef struct fy_steer {
+    uint32_t version; /* first: port/plugin.h */
+    ferry_scheduler scheduler;
+} fy_steer;
+
+FY_SHARED extern const fy_steer fy_steering;
+
+/* Gives steering, here or from its plug-in. FERRY_ENOTSUP: the plug-in cannot be opened, and
  * fy_error_text says why. Lends for ever. [application thread] */
-int fy_steer_find(const fy_bundle **out);
+int fy_steer_find(const fy_steer **out);
 
 #endif

@@ -27,6 +27,6 @@ extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
 
 /* Gives the bundle, here or from its plug-in. FERRY_ENOTSUP: that cannot be opened, and
  * fy_error_text says why. Lends for ever. [application thread] */
-FY_SHARED int fy_bundle_find(const fy_bundle **out);
+int fy_bundle_find(const fy_bundle **out);
 
 #endif

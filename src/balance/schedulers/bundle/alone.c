@@ -1,6 +1,7 @@
-/* Test programs, not ways to balance: schedulers that look at no other rank. Objects run in the
- * order in which they got their tasks.
+/* Alone: schedulers that look at no other rank. Objects run in the order in which they got their
+ * tasks.
  *
+ * none: nothing moves. The other two test programs and are no ways to balance:
  * rotate: every object moves to the next rank after each of its tasks. Mistakes in pack and unpack,
  * addresses that are kept beyond a poll, and a wrong order of messages show soon.
  * inplace: every object is packed, unpacked and its old data destroyed after each of its tasks, on
@@ -63,6 +64,20 @@ static void message(ferry_scheduling *s, void *state, int source,
     (void)source;
     (void)words;
 }
+
+const ferry_scheduler fy_scheduler_none = {
+    .size = sizeof(ferry_scheduler),
+    .name = "none",
+    .create = create,
+    .destroy = fy_policy_destroy,
+    .next = next,
+    .activate = notify,
+    .notify = notify,
+    .remove = fy_policy_remove,
+    .empty = fy_policy_empty,
+    .message = message,
+    .ahead = fy_policy_ahead,
+};
 
 const ferry_scheduler fy_scheduler_rotate = {
     .size = sizeof(ferry_scheduler),
