@@ -384,7 +384,7 @@ static fy_verdict take_phase(ferry *f, int source, const fy_frame *frame)
 int ferry_balance_enable(ferry *f, bool on)
 {
     if (fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE, "balance_phase: not allowed inside a handler");
+        return fy_fail(f, FERRY_ESTATE, "balance_enable: not allowed inside a handler");
     int error = prepare_phase(f, on);
     /* If balancing goes off, this comes before the barrier, so that no object starts to move after
      * it. */

@@ -12,8 +12,8 @@ enum { WAIT_ROUNDS = 20, WAIT_LOOKS = 64 };
 enum { TURN = 64 };
 
 static const char *const calls[FY_SORTS] = {
-    [FY_CELL_ENQ] = "cell_enq",     [FY_CELL_DEQ] = "cell_deq", [FY_CELL_READ] = "cell_read",
-    [FY_CELL_WRITE] = "cell_write", [FY_CELL_ZAP] = "cell_zap", [FY_CELL_COUNT] = "cell_count",
+    [FY_CELL_ENQ] = "cell_enqueue", [FY_CELL_DEQ] = "cell_dequeue", [FY_CELL_READ] = "cell_read",
+    [FY_CELL_WRITE] = "cell_write", [FY_CELL_CLEAR] = "cell_clear", [FY_CELL_COUNT] = "cell_count",
 };
 
 static __attribute__((cold, noinline)) int no_such_cell(fy_cells *c, const char *call,
@@ -57,8 +57,8 @@ static int attempt(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
     case FY_CELL_WRITE:
         fy_queue_write(c, cell, request->parcel, request->hold);
         return 0;
-    case FY_CELL_ZAP:
-        fy_queue_zap(c, cell);
+    case FY_CELL_CLEAR:
+        fy_queue_clear(c, cell);
         return 0;
     default:
         *request->count = fy_queue_count(c, cell);
@@ -215,7 +215,7 @@ int ferry_cell_dequeue(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t ti
 {
     const fy_cell_request request = {.kind = FY_CELL_DEQ, .cell = cell, .out = out};
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_deq: the result is missing");
+        return fy_fail(f, FERRY_EINVAL, "cell_dequeue: the result is missing");
     return operate(fy_cells_of(f), &request, timeout_ns);
 }
 
@@ -237,7 +237,7 @@ int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold 
 
 int ferry_cell_clear(ferry *f, ferry_cell cell)
 {
-    const fy_cell_request request = {.kind = FY_CELL_ZAP, .cell = cell};
+    const fy_cell_request request = {.kind = FY_CELL_CLEAR, .cell = cell};
     return operate(fy_cells_of(f), &request, FERRY_FOREVER);
 }
 
@@ -302,7 +302,7 @@ int ferry_cell_enqueue_start(ferry *f, ferry_cell cell, ferry_parcel parcel, fer
 {
     fy_cells *c = fy_cells_of(f);
     fy_cell_request request = {.kind = FY_CELL_ENQ, .cell = cell, .hold = hold};
-    int error = find_parcel(c, "cell_enq_start", parcel, &request);
+    int error = find_parcel(c, "cell_enqueue_start", parcel, &request);
     return error != 0 ? error : start(c, &request, track);
 }
 
@@ -310,7 +310,7 @@ int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out, const
 {
     const fy_cell_request request = {.kind = FY_CELL_DEQ, .cell = cell, .out = out};
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_deq_start: the result is missing");
+        return fy_fail(f, FERRY_EINVAL, "cell_dequeue_start: the result is missing");
     out->word = 0;
     return start(fy_cells_of(f), &request, track);
 }

@@ -223,9 +223,9 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
     const int conversions = FERRY_CONVERT_FROM_BIG | FERRY_CONVERT_TO_BIG |
                             FERRY_CONVERT_FROM_LONG4 | FERRY_CONVERT_TO_LONG4;
     if (conversion < 0 || conversion > conversions)
-        return fy_fail(f, FERRY_EINVAL, "copy_fields: %d is no conversion", conversion);
+        return fy_fail(f, FERRY_EINVAL, "fields_copy: %d is no conversion", conversion);
     if (descriptor == NULL || length == 0 || length > PTRDIFF_MAX / sizeof(int))
-        return fy_fail(f, FERRY_EINVAL, "copy_fields: no descriptor");
+        return fy_fail(f, FERRY_EINVAL, "fields_copy: no descriptor");
     reader r = {.at = descriptor, .end = descriptor + length, .conversion = conversion};
     const reach room = {source.data == NULL ? 0 : source.size_bytes,
                         target.data == NULL ? 0 : target.size_bytes};
@@ -233,11 +233,11 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
     if (measure(&r, 0, &room, &out) && r.at != r.end)
         (void)refuse(&r, "goes on after its last field");
     if (r.wrong != NULL)
-        return fy_fail(f, FERRY_EINVAL, "copy_fields: the descriptor %s (word %td of %zu)", r.wrong,
+        return fy_fail(f, FERRY_EINVAL, "fields_copy: the descriptor %s (word %td of %zu)", r.wrong,
                        r.at - descriptor, length);
     r.at = descriptor;
     if (out.target > 0 && !copy(&r, target.data, source.data))
-        return fy_fail(f, FERRY_ERANGE, "copy_fields: a long does not fit into 4 bytes");
+        return fy_fail(f, FERRY_ERANGE, "fields_copy: a long does not fit into 4 bytes");
     return 0;
 }
 
@@ -249,8 +249,8 @@ static int format_of(fy_cells *c, int rank, uint8_t *format)
     if (*format != 0)
         return 0;
     if (c->ops->members.peer(c->port, rank) != FY_PEER_ALIVE)
-        return fy_fail(c->f, FERRY_EPEER, "transtab: rank %d is gone, and its format not known",
-                       rank);
+        return fy_fail(c->f, FERRY_EPEER,
+                       "conversion_find: rank %d is gone, and its format not known", rank);
     fy_remote_ask_format(c, rank);
     return FERRY_EAGAIN;
 }
@@ -260,8 +260,8 @@ int ferry_conversion_find(ferry *f, int from, int to, int *conversion)
     fy_cells *c = fy_cells_of(f);
     int ranks = ferry_ranks(f);
     if (from < 0 || from >= ranks || to < 0 || to >= ranks || conversion == NULL)
-        return fy_fail(f, FERRY_EINVAL, "transtab: ranks %d and %d; there are 0..%d", from, to,
-                       ranks - 1);
+        return fy_fail(f, FERRY_EINVAL, "conversion_find: ranks %d and %d; there are 0..%d", from,
+                       to, ranks - 1);
     uint8_t a, b;
     int error = format_of(c, from, &a);
     int other = format_of(c, to, &b);

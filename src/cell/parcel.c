@@ -437,7 +437,7 @@ static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p
 {
     fy_parcel *copy = fy_parcel_make(c, p->size_bytes);
     if (copy == NULL)
-        return no_memory(c->f, "parcel_mod", p->size_bytes);
+        return no_memory(c->f, "parcel_modify", p->size_bytes);
     /* Other ranks that have it copy too before writing: our hold makes it shared until we drop it.
      */
     memcpy(fy_parcel_data(c, copy), fy_parcel_data(c, p), p->size_bytes);
@@ -451,10 +451,10 @@ int ferry_parcel_modify(ferry *f, ferry_parcel *parcel, void **data)
 {
     fy_cells *c = fy_cells_of(f);
     if (parcel == NULL || data == NULL)
-        return fy_fail(f, FERRY_EINVAL, "parcel_mod: the result is missing");
+        return fy_fail(f, FERRY_EINVAL, "parcel_modify: the result is missing");
     fy_parcel *p = fy_parcel_held(c, parcel->word);
     if (p == NULL)
-        return fy_parcel_refused(f, "parcel_mod", parcel->word);
+        return fy_parcel_refused(f, "parcel_modify", parcel->word);
     /* acquire: pairs with the release in fy_change_apply: the reads of those who dropped it are
      * over. Nobody but us can add references to what only we have. */
     if (atomic_load_explicit(&p->refs, memory_order_acquire) != own_holds(c, p) ||

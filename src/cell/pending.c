@@ -147,7 +147,7 @@ static int attempt(fy_cells *c, fy_pending *p)
     /* The program may have given the same hold away since. */
     fy_parcel *parcel = fy_parcel_held(c, p->parcel.word);
     if (parcel == NULL)
-        return fy_parcel_refused(c->f, "cell_enq", p->parcel.word);
+        return fy_parcel_refused(c->f, "cell_enqueue", p->parcel.word);
     int error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
     if (error == 0)
         p->parcel.word = 0;

@@ -382,9 +382,9 @@ void fy_queue_write(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
     empty(c, cell, FY_PLAN_WRITE);
 }
 
-void fy_queue_zap(fy_cells *c, fy_cell *cell)
+void fy_queue_clear(fy_cells *c, fy_cell *cell)
 {
-    empty(c, cell, FY_PLAN_ZAP);
+    empty(c, cell, FY_PLAN_CLEAR);
 }
 
 size_t fy_queue_count(fy_cells *c, fy_cell *cell)

@@ -205,8 +205,8 @@ static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
         error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
     else if (p->kind == FY_CELL_WRITE)
         fy_queue_write(c, p->queue, parcel, FERRY_GIVE);
-    else if (p->kind == FY_CELL_ZAP)
-        fy_queue_zap(c, p->queue);
+    else if (p->kind == FY_CELL_CLEAR)
+        fy_queue_clear(c, p->queue);
     else if (p->kind == FY_CELL_COUNT)
         *word = fy_queue_count(c, p->queue);
     else if (parcel == NULL)

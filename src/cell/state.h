@@ -117,7 +117,7 @@ typedef struct fy_parcel {
 typedef enum fy_intent_state { FY_INTENT_IDLE, FY_INTENT_COMMITTED } fy_intent_state;
 typedef enum fy_intent_plan {
     FY_PLAN_NONE,
-    FY_PLAN_ZAP,   /* goes on to empty `cell` */
+    FY_PLAN_CLEAR, /* goes on to empty `cell` */
     FY_PLAN_WRITE, /* goes on to empty `cell`, then adds `plan_parcel` */
 } fy_intent_plan;
 
@@ -181,7 +181,7 @@ typedef enum fy_cell_kind {
     FY_CELL_DEQ,
     FY_CELL_READ,
     FY_CELL_WRITE,
-    FY_CELL_ZAP,
+    FY_CELL_CLEAR,
     FY_CELL_COUNT,
     FY_SORTS
 } fy_cell_kind;
@@ -361,7 +361,7 @@ int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold);
  * skipped and logged. */
 int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out);
 void fy_queue_write(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold);
-void fy_queue_zap(fy_cells *c, fy_cell *cell);
+void fy_queue_clear(fy_cells *c, fy_cell *cell);
 /* Empties a locked cell, then adds the plan's parcel if it is a write, and unlocks. */
 void fy_queue_finish_plan(fy_cells *c, fy_cell *cell);
 /* Frees the rings of a cell in private memory. */

@@ -94,11 +94,11 @@ int ferry_alloc(ferry *f, size_t size_bytes, void **out)
 int ferry_memory_reclaim(ferry *f, int rank)
 {
     const fy_port_ops *ops = fy_port_of(f)->ops;
-    int error = fy_memory_check(f, "free_gone", rank, NULL, NULL, 0);
+    int error = fy_memory_check(f, "memory_reclaim", rank, NULL, NULL, 0);
     if (error != 0)
         return error;
     if (!fy_peer_is_gone(f, rank))
-        return fy_fail(f, FERRY_ESTATE, "free_gone: rank %d is not known to be gone", rank);
+        return fy_fail(f, FERRY_ESTATE, "memory_reclaim: rank %d is not known to be gone", rank);
     /* One that is absent may be coming. */
     if (ops->heap.free_gone != NULL && ops->members.peer(fy_port_of(f), rank) != FY_PEER_ABSENT)
         ops->heap.free_gone(fy_port_of(f), rank);

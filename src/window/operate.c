@@ -25,7 +25,8 @@ int fy_window_check_rank(const ferry_window *w, const char *call, int rank)
     if (known && !fy_window_is_alive(w->f, rank))
         return fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", call, rank);
     if (!known || w->peers[rank].id == 0)
-        return fy_fail(w->f, FERRY_EINVAL, "%s: rank %d is not of this window", call, rank);
+        return fy_fail(w->f, FERRY_EINVAL, "%s: rank %d is not in the group of this window", call,
+                       rank);
     return 0;
 }
 

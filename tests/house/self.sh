@@ -101,6 +101,11 @@ to() { printf '%b' "$2" >>"$root/$1"; }
 lines() { awk -v n="$1" 'BEGIN { while (n-- > 0) print "    (void)0;" }'; }
 long_function() { { printf '\nvoid fy_long(void)\n{\n'; lines 71; echo '}'; } >>"$root/src/base/b.c"; }
 replace() { sed -i "$2" "$root/$1"; }
+old_name()
+{
+    echo '| `ferry_cell_enq` | `ferry_cell_enqueue` |' >"$root/docs/porting-to-1.0.md"
+    printf 'const char *fy_e(void) { return "cell_enq: full"; }\n' >>"$root/src/base/b.c"
+}
 export_b() { exported='fy_b;'; }
 link_m() { linked='-Wl,--no-as-needed -lm'; }
 need_b()
@@ -181,6 +186,7 @@ names)
     spoil 'a public type without prefix' to include/ferry/core.h 'typedef int sample;\n'
     spoil 'a public constant without prefix' to include/ferry/core.h 'enum ferry_e {\n    SAMPLE,\n};\n'
     spoil 'an external function without prefix' to src/base/b.c 'int sample(void) { return 1; }\n'
+    spoil 'an old name in an error' old_name
     ;;
 unfinished)
     for word in TODO FIXME XXX 'a stub' 'good enough for now'; do

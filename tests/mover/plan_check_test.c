@@ -92,17 +92,18 @@ static void test_plan_halo_bounds_images(void **state)
     check_images(6, 1, 1, 2, NULL);
     check_images(
         1, 1000000, 1, 64,
-        "halo: block 1 [0:999999] with ghost cells of width 64 reaches into 1000128 images "
+        "plan_halo: block 1 [0:999999] with ghost cells of width 64 reaches into 1000128 images "
         "of the domain, 1000128 in dimension 0 where its period is 1: at most 65536");
-    check_images(1, 10, 1, 1000000,
-                 "halo: widths 1000000 and 1000000 in dimension 0 are over 64 times the period 1");
+    check_images(
+        1, 10, 1, 1000000,
+        "plan_halo: widths 1000000 and 1000000 in dimension 0 are over 64 times the period 1");
     check_images(
         6, 1, 1, 25,
-        "halo: block 0 [0:0,0:0,0:0,0:0,0:0,0:0] with ghost cells of width 25 reaches into "
+        "plan_halo: block 0 [0:0,0:0,0:0,0:0,0:0,0:0] with ghost cells of width 25 reaches into "
         "17596287801 images of the domain, 51 in dimension 0 where its period is 1: at "
         "most 65536");
     check_images(1, FERRY_COORDINATE_MAX / 2 + 2, FERRY_COORDINATE_MAX / 2, 1,
-                 "halo: block 1 [0:1152921504606846977] is too near the limit");
+                 "plan_halo: block 1 [0:1152921504606846977] is too near the limit");
     check_images(1, FERRY_COORDINATE_MAX / 2, FERRY_COORDINATE_MAX / 2, FERRY_COORDINATE_MAX / 2,
                  NULL);
 }

@@ -92,7 +92,7 @@ static int close_file(ferry *f, FILE *out, const char *path)
     failed |= fclose(out) != 0;
     if (!failed)
         return 0;
-    return fy_mover_fail(f, FERRY_ESYSTEM, "picture: cannot write %s: %s", path, strerror(errno));
+    return fy_mover_fail(f, FERRY_ESYSTEM, "vtk_write: cannot write %s: %s", path, strerror(errno));
 }
 
 static int write_piece(const ferry_xarray *x, const char *path, const ferry_vtk *picture, size_t i)
@@ -100,11 +100,11 @@ static int write_piece(const ferry_xarray *x, const char *path, const ferry_vtk 
     size_t bytes;
     void *dense = pack(x, i, &bytes);
     if (dense == NULL)
-        return fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory for block %d", x->local[i]);
+        return fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory for block %d", x->local[i]);
     FILE *out = fopen(path, "wb");
     if (out == NULL) {
         free(dense);
-        return fy_mover_fail(x->f, FERRY_ESYSTEM, "picture: cannot create %s: %s", path,
+        return fy_mover_fail(x->f, FERRY_ESYSTEM, "vtk_write: cannot create %s: %s", path,
                              strerror(errno));
     }
     const ferry_region *r = region_of(x, i);
@@ -136,7 +136,7 @@ static int print_part(const ferry_xarray *x, const char *path, const ferry_regio
     const char *slash = strrchr(path, '/');
     FILE *text = open_memstream(&out->text, &out->bytes);
     if (text == NULL)
-        return fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
+        return fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory");
     if (ferry_rank(x->f) == 0) {
         print_head(text, "PImageData", hull, picture);
         fprintf(text, "<PCellData Scalars=\"%s\">\n", name_of(picture));
@@ -153,7 +153,7 @@ static int print_part(const ferry_xarray *x, const char *path, const ferry_regio
         fprintf(text, "</PImageData>\n</VTKFile>\n");
     const bool failed = ferror(text) != 0;
     return fclose(text) != 0 || failed
-               ? fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory for %zu pieces",
+               ? fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory for %zu pieces",
                                x->local_count)
                : 0;
 }
@@ -172,7 +172,7 @@ static int write_index(const ferry_xarray *x, const char *path, const char *inde
 {
     ferry_region hull;
     part own = {0};
-    const fy_disk_writer writer = {.who = "picture", .fill = write_part, .arg = &own};
+    const fy_disk_writer writer = {.who = "vtk_write", .fill = write_part, .arg = &own};
     int error = fy_xarray_span(x, &hull);
     if (error == 0)
         error = print_part(x, path, &hull, picture, &own);
@@ -185,17 +185,17 @@ static int write_index(const ferry_xarray *x, const char *path, const char *inde
 
 static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk *picture)
 {
-    int error = fy_mover_read(x->f, "picture: ferry_vtk", given, picture, sizeof *picture);
+    int error = fy_mover_read(x->f, "vtk_write: ferry_vtk", given, picture, sizeof *picture);
     if (error != 0)
         return error;
     size_t bytes = fy_number_bytes(picture->type);
     if (x->blocks.dims > 3 || bytes == 0 || x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
-                             "picture: %d dimensions, elements of %zu bytes, type %d: it needs "
+                             "vtk_write: %d dimensions, elements of %zu bytes, type %d: it needs "
                              "up to 3, of whole numbers",
                              x->blocks.dims, x->element_bytes, (int)picture->type);
     if (strpbrk(name_of(picture), "\"<>&") != NULL)
-        return fy_mover_fail(x->f, FERRY_EINVAL, "picture: the name has one of \"<>&");
+        return fy_mover_fail(x->f, FERRY_EINVAL, "vtk_write: the name has one of \"<>&");
     return 0;
 }
 
@@ -242,18 +242,18 @@ static int write_image(const ferry_xarray *x, const char *path, const ferry_vtk 
     fy_image image = {0};
     if (error == 0 && (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0))
         error = fy_mover_fail(x->f, FERRY_EINVAL,
-                              "picture: \"%s\" cannot be a name in a .vtkhdf file", name);
+                              "vtk_write: \"%s\" cannot be a name in a .vtkhdf file", name);
     char *full = fy_malloc(sizeof longest + strlen(name));
     if (error == 0 && full == NULL)
-        error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
+        error = fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory");
     if (full != NULL)
         sprintf(full, "/VTKHDF/%s/%s", picture->points ? "PointData" : "CellData", name);
-    error = fy_dataset_init(error, &set, x, full, picture->type, "picture");
+    error = fy_dataset_init(error, &set, x, full, picture->type, "vtk_write");
     if (error == 0) {
         image = image_of(&set.hull, picture);
         fit_dimensions(&set, picture->points);
     }
-    error = fy_dataset_write(error, x, path, &set, &image, "picture");
+    error = fy_dataset_write(error, x, path, &set, &image, "vtk_write");
     free(full);
     return error;
 }
@@ -273,7 +273,7 @@ int ferry_vtk_write(const ferry_xarray *x, const char *path, const ferry_vtk *gi
         return write_image(x, path, picture, error);
     char *name = fy_malloc(strlen(path) + 32);
     if (error == 0 && name == NULL)
-        error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
+        error = fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory");
     for (size_t i = 0; i < x->local_count && error == 0; i++) {
         sprintf(name, "%s_%" PRId32 ".vti", path, x->local[i]);
         error = write_piece(x, name, picture, i);

@@ -184,18 +184,19 @@ static int check_width(const ferry_halo *halo, int d)
     const int64_t low = halo->low.at[d], high = halo->high.at[d];
     if (low < 0 || high < 0 || low > far || high > far)
         return fy_mover_fail(NULL, FERRY_EINVAL,
-                             "halo: widths %" PRId64 " and %" PRId64
+                             "plan_halo: widths %" PRId64 " and %" PRId64
                              " in dimension %d, not 0 to %" PRId64,
                              low, high, d, far);
     if (!halo->periodic[d])
         return 0;
     const int64_t period = (int64_t)ferry_region_extent(halo->domain, d);
     if (halo->domain.low.at[d] < -far || halo->domain.high.at[d] > far)
-        return fy_mover_fail(NULL, FERRY_EINVAL, "halo: periodic domain %s is too near the limit",
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_halo: periodic domain %s is too near the limit",
                              fy_region_says(&halo->domain).text);
     if (low / period > FY_FITS_MAX || high / period > FY_FITS_MAX)
         return fy_mover_fail(NULL, FERRY_EINVAL,
-                             "halo: widths %" PRId64 " and %" PRId64
+                             "plan_halo: widths %" PRId64 " and %" PRId64
                              " in dimension %d are over %d times the period %" PRId64,
                              low, high, d, FY_FITS_MAX, period);
     return 0;
@@ -219,7 +220,7 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
     for (int d = 0; d < own->dims; d++)
         if (own->low.at[d] < -far || own->high.at[d] > far)
             return fy_mover_fail(NULL, FERRY_EINVAL,
-                                 "halo: block %" PRId32 " %s is too near the limit", number,
+                                 "plan_halo: block %" PRId32 " %s is too near the limit", number,
                                  fy_region_says(own).text);
     const ferry_region wide = widen(own, width, width);
     if (is_plainly_small(halo, &wide))
@@ -232,7 +233,7 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
         if (ferry_region_extent(range, d) > ferry_region_extent(range, most))
             most = d;
     return fy_mover_fail(NULL, FERRY_EINVAL,
-                         "halo: block %" PRId32 " %s with ghost cells of width %" PRId64
+                         "plan_halo: block %" PRId32 " %s with ghost cells of width %" PRId64
                          " reaches into %" PRIu64 " images of the domain, %" PRIu64
                          " in dimension %d where its period is %" PRIu64 ": at most %d",
                          number, fy_region_says(own).text, width->at[most],
@@ -245,17 +246,17 @@ static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, fer
 {
     ferry_point width = {{0}};
     bool wraps = false;
-    int error = fy_mover_read(NULL, "halo: ferry_halo", given, halo, sizeof *halo);
+    int error = fy_mover_read(NULL, "plan_halo: ferry_halo", given, halo, sizeof *halo);
     if (error)
         return error;
     if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
-        return fy_mover_fail(NULL, FERRY_EINVAL, "halo: %" PRId32 " dimensions, not 1 to %d",
+        return fy_mover_fail(NULL, FERRY_EINVAL, "plan_halo: %" PRId32 " dimensions, not 1 to %d",
                              blocks->dims, FERRY_DIMS_MAX);
     for (int d = 0; d < blocks->dims; d++)
         wraps |= halo->periodic[d];
     if (wraps && (halo->domain.dims != blocks->dims || ferry_region_is_empty(halo->domain)))
         return fy_mover_fail(NULL, FERRY_EINVAL,
-                             "halo: a periodic domain of %" PRId32 " dimensions, not %" PRId32
+                             "plan_halo: a periodic domain of %" PRId32 " dimensions, not %" PRId32
                              ", or an empty one",
                              halo->domain.dims, blocks->dims);
     for (int d = 0; d < blocks->dims && error == 0; d++) {
@@ -264,10 +265,10 @@ static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, fer
     }
     for (size_t i = 0; i < blocks->count && error == 0; i++) {
         if (blocks->blocks[i].region.dims != blocks->dims)
-            return fy_mover_fail(NULL, FERRY_EINVAL,
-                                 "halo: block %" PRId32 " has %" PRId32 " dimensions, not %" PRId32,
-                                 fy_block_number(blocks, i), blocks->blocks[i].region.dims,
-                                 blocks->dims);
+            return fy_mover_fail(
+                NULL, FERRY_EINVAL,
+                "plan_halo: block %" PRId32 " has %" PRId32 " dimensions, not %" PRId32,
+                fy_block_number(blocks, i), blocks->blocks[i].region.dims, blocks->dims);
         if (!ferry_region_is_empty(blocks->blocks[i].region))
             error = check_block(blocks, halo, &width, i);
     }

@@ -223,7 +223,8 @@ int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
     planner p = {
         .plan = plan, .source = source, .target = target, .dims = target->dims, .rank = rank};
     size_t before = plan->count;
-    int error = fy_mover_read(NULL, "meet: ferry_intersection", intersection, &p.how, sizeof p.how);
+    int error = fy_mover_read(NULL, "plan_intersect: ferry_intersection", intersection, &p.how,
+                              sizeof p.how);
     if (error == 0)
         error = check(&p);
     if (error == 0)
