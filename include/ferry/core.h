@@ -38,7 +38,7 @@ typedef struct ferry_options {
     uint32_t ring_bytes; /* payload bytes in flight per peer and lane, a power of two from 1 KiB to
                             64 MiB; FERRY_RING_BYTES; 64 KiB */
     const char *scheduler;    /* name of a scheduler (balance.h); FERRY_SCHEDULER; "ferry" */
-    void *user_data;          /* what ferry_user_data returns; lends until ferry_close */
+    void *user_data;          /* what ferry_user_data returns; keeps until ferry_close */
     const void *communicator; /* the address of an MPI_Comm of a program that has initialised MPI:
                                  the job is its ranks; borrows; NULL: all ranks of the launcher */
     size_t backlog_bytes;     /* limit of what waits here for one peer; docs/limits.md;

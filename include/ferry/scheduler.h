@@ -123,9 +123,9 @@ FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int 
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
 
-/* How much `item`, which is at rest here, is to be on `rank`: what its type's `priority` returns,
- * else its priority given to ferry_balance_add, else load * (1 + the number of its dependencies on
- * `rank`). */
+/* How much `item`, which is at rest here, should be on `rank`; greater is better. The type's
+ * `priority` gives it, else the priority given to ferry_balance_add, else load * (1 + the number of
+ * its dependencies on `rank`). */
 FERRY_API double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *item,
                                            int rank);
 
@@ -146,7 +146,7 @@ FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 #define FERRY_SCHEDULER_SYMBOL "ferry_scheduler_plugin"
 
 /* Registers a scheduler on this rank by its name, for FERRY_SCHEDULER and ferry_options. Call it on
- * every rank before the first ferry_balance_add. Lends `scheduler` until ferry_close. FERRY_EINVAL:
+ * every rank before the first ferry_balance_add. Keeps `scheduler` until ferry_close. FERRY_EINVAL:
  * a function is missing, or a scheduler of that name exists. [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler);
 
