@@ -16,14 +16,14 @@ enum { KIB = 1 << 10 };
             "BENCH_REFERENCE=1"                                                                    \
         }                                                                                          \
     }
+/* It can register 32 writable mappings of memory, and random addresses part what is one mapping. */
 #define OPENMPI                                                                                    \
     {                                                                                              \
-        .peer = "openmpi", .program = "peers/shmem_openmpi", .prefix = {                           \
-            "oshrun",                                                                              \
-            "--allow-run-as-root",                                                                 \
-            "--oversubscribe",                                                                     \
-            "--bind-to",                                                                           \
-            "none"                                                                                 \
+        .peer = "openmpi", .program = "peers/shmem_openmpi",                                       \
+        .prefix = {"setarch",         "-R",        "oshrun", "--allow-run-as-root",                \
+                   "--oversubscribe", "--bind-to", "none"},                                        \
+        .environment = {                                                                           \
+            "MALLOC_ARENA_MAX=1"                                                                   \
         }                                                                                          \
     }
 

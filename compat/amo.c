@@ -7,7 +7,7 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
                          uint64_t expected, int pe)
 {
     char *remote;
-    if ((uintptr_t)dest % bytes != 0)
+    if (((uintptr_t)dest & (bytes - 1)) != 0)
         fy_compat_fail("atomic operation at %p; expected a multiple of %zu", dest, bytes);
     bool mapped = fy_shmem_locate(dest, bytes, pe, &remote);
     if (mapped)

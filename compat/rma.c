@@ -27,7 +27,7 @@ static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
 }
 
 /* Copies; values of 4 and 8 bytes in one step, since another PE may wait for them. */
-static void copy(void *dest, const void *source, size_t size_bytes)
+static inline void copy(void *dest, const void *source, size_t size_bytes)
 {
     uintptr_t both = (uintptr_t)dest | (uintptr_t)source;
     if (size_bytes == 8 && both % 8 == 0)
@@ -63,7 +63,8 @@ void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int p
         send(remote, source, size_bytes, pe, NULL);
 }
 
-void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
+static __attribute__((noinline)) void put_anywhere(void *dest, const void *source,
+                                                   size_t size_bytes, int pe)
 {
     char *remote;
     if (size_bytes == 0)
@@ -77,6 +78,15 @@ void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
     send(remote, source, size_bytes, pe, &submitted);
     while (!submitted && fy_shmem_pe.outstanding > 0)
         fy_compat_turn(&turns);
+}
+
+void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
+{
+    char *remote = fy_shmem_direct(dest, size_bytes, pe);
+    if (remote != NULL)
+        copy(remote, source, size_bytes);
+    else
+        put_anywhere(dest, source, size_bytes, pe);
 }
 
 void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
@@ -172,7 +182,11 @@ static void get_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t
     STRIDED(shmem_##NAME##_iput, shmem_##NAME##_iget, TYPE, sizeof(TYPE))                          \
     void shmem_##NAME##_p(TYPE *dest, TYPE value, int pe)                                          \
     {                                                                                              \
-        fy_shmem_put(dest, &value, sizeof(value), pe);                                             \
+        char *remote = fy_shmem_direct(dest, sizeof(value), pe);                                   \
+        if (remote != NULL)                                                                        \
+            copy(remote, &value, sizeof(value));                                                   \
+        else                                                                                       \
+            put_anywhere(dest, &value, sizeof(value), pe);                                         \
     }                                                                                              \
     TYPE shmem_##NAME##_g(const TYPE *source, int pe)                                              \
     {                                                                                              \
