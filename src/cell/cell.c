@@ -1,17 +1,19 @@
-/* Operations on cells as the program sees them: checks, the quick way, and waiting.
+/* Operations on cells as the program calls them: checks, the first attempt, and waiting.
  *
- * Fairness: where ranks share processors, one that runs would take all that is there, or fill all
- * the room, before the next comes to turn, and the others would find nothing, turn after turn. So
- * those that find nothing say so, and who has had TURN operations gives way. */
+ * Fairness: ranks may share processors. Then the rank that runs could take every parcel, or fill
+ * all the room, before another rank runs, and the others would find nothing again and again. So a
+ * rank that finds nothing notes that in the cell (`wanted`). A rank that has done TURN operations
+ * without waiting looks at the note and lets other ranks run. */
 #include "base/relax.h"
 #include "cell/state.h"
 
-/* Before a call notes itself as waiting it looks so often, and polls between. */
+/* Before a call waits, it polls WAIT_ROUNDS times, and looks at the cell WAIT_LOOKS times before
+ * each poll. */
 enum { WAIT_ROUNDS = 20, WAIT_LOOKS = 64 };
 
 enum { TURN = 64 };
 
-static const char *const calls[FY_SORTS] = {
+static const char *const calls[FY_CELL_KINDS] = {
     [FY_CELL_ENQ] = "cell_enqueue", [FY_CELL_DEQ] = "cell_dequeue", [FY_CELL_READ] = "cell_read",
     [FY_CELL_WRITE] = "cell_write", [FY_CELL_CLEAR] = "cell_clear", [FY_CELL_COUNT] = "cell_count",
 };
@@ -66,7 +68,7 @@ static int attempt(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
     }
 }
 
-/* One more attempt, where handlers may have run since the last. */
+/* Another attempt, after handlers may have run: they may have ended the hold of the parcel. */
 static int attempt_again(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
 {
     if (adds(request->kind) && fy_parcel_held(c, request->name) == NULL)
@@ -74,7 +76,7 @@ static int attempt_again(fy_cells *c, fy_cell *cell, const fy_cell_request *requ
     return attempt(c, cell, request);
 }
 
-/* Lets others at the cell, if they have found nothing. */
+/* Yields the processor, if other ranks have found nothing in this cell. */
 static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell, fy_cell_kind kind)
 {
     _Atomic uint32_t *wanted = &cell->wanted[kind == FY_CELL_ENQ];
@@ -86,7 +88,7 @@ static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell,
     fy_yield();
 }
 
-/* Looks and polls for a while, since what one waits for often comes at once. */
+/* Looks and polls for a while before the call sleeps: a parcel or room often comes soon. */
 static int look(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
 {
     for (int round = 0; round < WAIT_ROUNDS; round++) {
@@ -103,7 +105,7 @@ static int look(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
     return FERRY_EAGAIN;
 }
 
-/* Whether waiting for a cell of this rank can ever end well. */
+/* Whether the cell's rank has gone, so that waiting may never end. */
 static bool is_forlorn(fy_cells *c, const fy_cell_request *request)
 {
     fy_cells_check_peers(c);
@@ -168,7 +170,7 @@ static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_cell_re
     return error;
 }
 
-/* Any operation on any cell. */
+/* Does any operation on any cell, and waits if the call may wait. */
 static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t timeout_ns)
 {
     int error;
@@ -193,7 +195,7 @@ static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t 
     return error == 0 ? 0 : explain(c, request, error, timeout_ns);
 }
 
-/* Finds the parcel of an operation that adds one. */
+/* Finds the held parcel of an operation that adds one. */
 static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel,
                               fy_cell_request *request)
 {
@@ -261,7 +263,7 @@ int ferry_cell_limit_set(ferry *f, int number, size_t limit)
                        FERRY_CELL_LIMIT);
     fy_cell *cell = &c->board->cells[number];
     atomic_store_explicit(&cell->limit, (uint32_t)limit, memory_order_relaxed);
-    /* Operations that waited for room under the old limit look again. */
+    /* Operations that waited for room under the old limit must look again. */
     fy_queue_leave(c, cell, FY_CELL_ENQ);
     return 0;
 }

@@ -1,19 +1,22 @@
-/* Locks that are not free: waiting for their owners, outliving them, or finding that they have
- * none.
+/* Locks that are not free. This rank waits for the owner, recovers an owner that is dead, or finds
+ * that the lock has none.
  *
- * A lock that was written over may name a rank that lives and does not have it. Only that rank
- * knows for sure. It is asked on its board. In its next poll, or when it waits for a lock itself,
- * it frees a lock that it has not got. The rank that asks waits for the lock, so the parcel or cell
- * of the lock stays until nobody looks at it for that: the rank that is asked marks the request
- * while it looks. If the header beside the lock was written over too, the named rank would not know
- * the lock for one. Then the rank that waits frees it: the parcel is damaged anyhow. */
+ * A program may have overwritten a lock, so that it names a living rank that does not have it. Only
+ * that rank can tell. So a rank that waits for long asks the named rank on its board (`doubted`).
+ * The named rank looks in its next poll, and when it waits for a lock itself, and frees a lock that
+ * it does not have. The memory of the lock must stay while it looks. So it marks the request as
+ * LOOKING, and the rank that asked waits for the end of that before it goes on.
+ *
+ * If the header beside the lock was overwritten too, the named rank would not recognise the lock.
+ * Then the rank that waits frees it: the parcel is damaged anyway. */
 #include "cell/change.h"
 #include "base/relax.h"
 
-/* After so many turns of the others, of some microseconds each, the owner is asked. */
+/* A rank spins SPINS times, then yields. After TURNS yields, some microseconds each, it asks the
+ * owner. */
 enum { SPINS = 200, TURNS = 64, LOOKING = 1 };
 
-/* Frees a lock whose value nobody gave it. */
+/* Frees a lock with a value that no rank has written. */
 static __attribute__((cold, noinline)) void free_overwritten(const fy_cells *c,
                                                              _Atomic uint32_t *lock, uint32_t owner)
 {
@@ -33,17 +36,18 @@ static bool is_lock(const fy_cells *c, uint64_t address)
 void fy_lock_answer(const fy_cells *c, const fy_cell *mine)
 {
     _Atomic uint64_t *doubted = &c->board->doubted;
-    /* relaxed: marking it is what acquires */
+    /* relaxed: the exchange below acquires */
     uint64_t address = atomic_load_explicit(doubted, memory_order_relaxed);
     if (address == 0 || address == (uintptr_t)mine)
         return;
-    /* acquire: pairs with the release in ask; of one request only we make an answer */
+    /* acquire: pairs with the release in ask. It fails if the rank that asked has taken the request
+     * back */
     if (!atomic_compare_exchange_strong_explicit(doubted, &address, address | LOOKING,
                                                  memory_order_acquire, memory_order_relaxed))
         return;
     if (is_lock(c, address))
         free_overwritten(c, (_Atomic uint32_t *)(uintptr_t)address, c->self);
-    /* release: the look is over; pairs with the acquire in take_back */
+    /* release: after the look; pairs with the acquire in take_back */
     atomic_store_explicit(doubted, 0, memory_order_release);
 }
 
@@ -72,18 +76,19 @@ static void take_back(const fy_cells *c, const _Atomic uint32_t *lock, int owner
         fy_yield();
 }
 
-/* The owner of a lock that stays taken; -1: it may be free. */
+/* The owner of a lock that stays taken; -1: it may be free now. */
 static int owner_of(const fy_cells *c, _Atomic uint32_t *lock)
 {
     uint32_t owner;
     for (int i = 0; i < SPINS; i++) {
-        /* relaxed: taking it is what acquires */
+        /* relaxed: fy_try_lock acquires */
         owner = atomic_load_explicit(lock, memory_order_relaxed);
         if (owner == 0)
             return -1;
         fy_relax();
     }
-    /* We have none of this kind; others are no ranks, or none that was ever here. */
+    /* This rank has no lock that it would wait for. A place without a board, or whose rank was
+     * never here, owns none either. */
     if (owner > c->places || owner == c->self || c->boards[owner - 1] == NULL ||
         c->ops->members.peer(c->port, (int)owner - 1) == FY_PEER_ABSENT) {
         free_overwritten(c, lock, owner);
@@ -92,8 +97,8 @@ static int owner_of(const fy_cells *c, _Atomic uint32_t *lock)
     return (int)owner - 1;
 }
 
-/* Waits for a lock that this rank does not get at once; `recover` frees it for a dead owner: one
- * that was recovered owns nothing, and what still says so was overwritten. */
+/* Waits for a lock that another rank has. `recover` frees the lock of a dead owner. A dead rank
+ * that was recovered already owns nothing: a lock that still names it was overwritten. */
 static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
                         void (*recover)(fy_cells *c, _Atomic uint32_t *lock, int dead))
 {
@@ -107,7 +112,7 @@ static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
                 recover(c, lock, owner);
             continue;
         }
-        /* relaxed: our own note */
+        /* relaxed: this rank's own note */
         fy_lock_answer(c, (const fy_cell *)(uintptr_t)atomic_load_explicit(&c->intent->cell,
                                                                            memory_order_relaxed));
         if (turns % TURNS == 0 && !is_lock(c, (uintptr_t)lock)) {
@@ -126,7 +131,8 @@ static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
         take_back(c, lock, asked);
 }
 
-/* The notes of the operation that met the lock are kept: they are used for the plan of the dead. */
+/* Recovery uses the intent of this rank for the plan of the dead rank. So the notes of the
+ * operation that met the lock are saved before and restored after it. */
 static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
 {
     fy_intent *ours = c->intent;
@@ -140,7 +146,7 @@ static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
     ours->plan_place = place;
     ours->plan_keep = keep;
     atomic_store_explicit(&ours->cell, cell, memory_order_relaxed);
-    /* release: the plan's details stand before it counts */
+    /* release: the plan's details are in memory before the plan counts */
     atomic_store_explicit(&ours->plan, plan, memory_order_release);
     atomic_thread_fence(memory_order_release);
 }

@@ -1,13 +1,21 @@
-/* Change: locks that survive their owners, and changes that are stored twice without harm. Private
- * to cell.
+/* Change: locks whose owner may die, and changes that can be stored twice without harm. Private to
+ * cell.
  *
- * Order of events, for one who takes locks and changes: note the lock, take it; note the values;
- * committed; store the values; idle; free the locks. A rank that finds the owner dead knows from
- * the state alone what to do: committed, store the values (again); then free what the notes name
- * and the dead still owns. Since the locks are still the dead's, nobody has changed anything
- * meanwhile.
+ * A rank that takes locks and changes shared state does this, in this order:
  *
- * Each step is separated from the next by a release fence, so that memory shows them in order. */
+ * - It notes the lock in its intent, and takes it.
+ * - It notes the values that it is going to store.
+ * - It sets the state to committed.
+ * - It stores the values.
+ * - It sets the state to idle.
+ * - It frees the locks.
+ *
+ * If the rank dies, the state alone tells a survivor what to do. If it is committed, the survivor
+ * stores the values, perhaps for the second time. Then it frees the locks that the notes name and
+ * that the dead rank still owns. Until then the locks are the dead rank's, so nobody else has
+ * changed these words.
+ *
+ * A release fence separates each step from the next, so that other ranks see the steps in order. */
 #ifndef FY_CELL_CHANGE_H
 #define FY_CELL_CHANGE_H
 
@@ -21,26 +29,27 @@ static inline bool fy_try_lock(_Atomic uint32_t *lock, uint32_t self)
                                                    memory_order_relaxed);
 }
 
-/* Frees a lock of `owner`, who is dead or does not have it. Whether it was still that. */
+/* Frees a lock that names `owner`, if `owner` is dead or does not have it. Returns whether the lock
+ * still named `owner`. */
 static inline bool fy_lock_break(_Atomic uint32_t *lock, uint32_t owner)
 {
-    /* release: as an unlock; relaxed else */
+    /* release: as in an unlock; relaxed if it fails */
     return atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_release,
                                                    memory_order_relaxed);
 }
 
-/* Waits for a lock that somebody has; recovers its owner if that is dead. */
+/* Waits for a lock that another rank has, and recovers that rank if it is dead. */
 void fy_cell_lock_slowly(fy_cells *c, fy_cell *cell);
 void fy_parcel_lock_slowly(fy_cells *c, fy_parcel *p);
-/* Frees a lock that names this rank and that somebody waits for in vain, since this rank has none
- * but `mine`, perhaps. */
+/* Frees the lock about which another rank asks this rank (`doubted`): the lock names this rank,
+ * which does not have it. This rank has no lock, or `mine` alone. */
 void fy_lock_answer(const fy_cells *c, const fy_cell *mine);
 
 /* [no lock held] */
 static inline void fy_cell_lock(fy_cells *c, fy_cell *cell)
 {
     atomic_store_explicit(&c->intent->cell, (uintptr_t)cell, memory_order_relaxed);
-    /* The exchange of try_lock is not passed by the note: it is a release fence away. */
+    /* release: the note is in memory before the exchange of fy_try_lock */
     atomic_thread_fence(memory_order_release);
     if (!fy_try_lock(&cell->lock, c->self))
         fy_cell_lock_slowly(c, cell);
@@ -68,8 +77,9 @@ static inline void fy_parcel_unlock(fy_parcel *p)
     atomic_store_explicit(&p->lock, 0, memory_order_release);
 }
 
-/* Instead of a lock, for a change of own holds alone: nobody else writes those while this rank
- * lives, nor before its change is finished when it is dead. [a cell locked] */
+/* Takes the place of fy_parcel_lock for a change of this rank's own holds alone. Nobody else writes
+ * these while this rank lives, nor after its death before its change is finished. [a cell
+ * locked] */
 static inline void fy_parcel_note(fy_cells *c, fy_parcel *p)
 {
     atomic_store_explicit(&c->intent->parcel, (uintptr_t)p, memory_order_relaxed);
@@ -80,7 +90,7 @@ static inline void fy_change_apply(fy_intent *intent)
 {
     const fy_change *change = &intent->change;
     if (change->parts & FY_CHANGE_CELL) {
-        /* relaxed: the note was ours, or its writer's death was */
+        /* relaxed: this rank wrote the note, or knows that its writer is dead */
         fy_cell *cell =
             (fy_cell *)(uintptr_t)atomic_load_explicit(&intent->cell, memory_order_relaxed);
         if (change->parts & FY_CHANGE_RING) {
@@ -104,7 +114,7 @@ static inline void fy_change_apply(fy_intent *intent)
         atomic_store_explicit(&intent->plan, FY_PLAN_NONE, memory_order_relaxed);
 }
 
-/* Stores the values that the caller has put into c->intent->change; the locks stay. */
+/* Commits and stores the values in c->intent->change. The locks stay taken. */
 static inline void fy_change_commit(fy_cells *c)
 {
     fy_intent *intent = c->intent;

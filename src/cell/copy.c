@@ -1,9 +1,9 @@
-/* Copies by descriptor: an array of integers that a program, or a stranger, has made.
+/* Copies by descriptor: an array of integers that comes from this program, or from another one.
  *
  * A descriptor is read twice by the same rules. The first reading checks it and finds how far it
- * reaches on either side; only one that stays inside both is carried out by the second. The
- * elements of a structure may not overlap in the target, so the work is bounded by the target's
- * size and the descriptor's length, whatever its counts say. */
+ * reaches in source and target. If it stays inside both, the second reading carries it out.
+ * Elements of a structure may not overlap in the target. So the work is bounded by the size of the
+ * target and the length of the descriptor, whatever counts it has. */
 #include <string.h>
 
 #include <ferry/convert.h>
@@ -12,7 +12,7 @@
 
 enum { DEPTH_MAX = 16, FIELD_WORDS = 4, STRUCT_WORDS = 2 };
 
-/* How far a descriptor reaches, in bytes from where it begins. */
+/* How far a descriptor reaches, in bytes from the start of source and target. */
 typedef struct reach {
     uint64_t source, target;
 } reach;
@@ -59,7 +59,7 @@ static bool refuse(reader *r, const char *why)
     return false;
 }
 
-/* Reads a field's own words. */
+/* Reads the words of one field. */
 static bool read_field(reader *r, field *out)
 {
     if (r->end - r->at < FIELD_WORDS)
@@ -88,8 +88,8 @@ static bool read_field(reader *r, field *out)
     return true;
 }
 
-/* Counts, displacements and strides are below 2^31, so these sums stay below 2^63 as long as what
- * an element reaches does; sizes of memory do. */
+/* Counts, displacements and strides are below 2^31, and an element reaches no further than the size
+ * of memory. So these sums stay below 2^63. */
 static uint64_t span(uint64_t at, uint64_t count, uint64_t step, uint64_t element)
 {
     return count == 0 || element == 0 ? 0 : at + (count - 1) * step + element;
@@ -101,7 +101,7 @@ static void widen(reach *r, uint64_t source, uint64_t target)
     r->target = target > r->target ? target : r->target;
 }
 
-/* Checks a descriptor and moves behind it. Recursion is bounded by DEPTH_MAX. */
+/* Checks a descriptor and moves `r` to its end. Recursion is bounded by DEPTH_MAX. */
 static bool measure(reader *r, int depth, const reach *room, reach *out)
 {
     *out = (reach){0};
@@ -141,7 +141,7 @@ static void store(unsigned char *to, uint32_t bytes, bool big, uint64_t value)
         to[big ? bytes - 1 - i : i] = (unsigned char)(value >> (8 * i));
 }
 
-/* Whether a long of 8 bytes has the same value in 4; a shorter one is extended. */
+/* Changes the size of a long. Returns whether the value fits: one of 8 bytes may not fit into 4. */
 static bool resize(ferry_type type, uint32_t from, uint32_t to, uint64_t *value)
 {
     if (from == 4 && to == 8 && type == FERRY_LONG)
@@ -173,7 +173,7 @@ static bool copy_scalars(const field *f, int conversion, unsigned char *target,
     return true;
 }
 
-/* Moves behind a descriptor that was checked. */
+/* Moves `r` to the end of a checked descriptor. */
 static void skip(reader *r)
 {
     for (int left = *r->at++; left > 0; left--) {
@@ -183,7 +183,7 @@ static void skip(reader *r)
     }
 }
 
-/* Whether the descriptor at `r` names any byte; bounded like measure. */
+/* Whether the descriptor at `r` covers no byte. The work is bounded as in measure. */
 static bool is_empty(reader r)
 {
     reach out;
@@ -191,7 +191,8 @@ static bool is_empty(reader r)
     return measure(&r, 0, &all, &out) && out.target == 0;
 }
 
-/* Carries out a checked descriptor, and moves behind it. False: a value does not fit. */
+/* Carries out a checked descriptor, and moves `r` to its end. Returns false if a value does not
+ * fit. */
 static bool copy(reader *r, unsigned char *target, const unsigned char *source)
 {
     for (int left = *r->at++; left > 0; left--) {
@@ -244,7 +245,7 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
 static int format_of(fy_cells *c, int rank, uint8_t *format)
 {
     const fy_board *board = c->boards[rank];
-    /* On one node all have one format. */
+    /* All ranks of a node have one format. */
     *format = board != NULL ? c->board->format : c->formats[rank];
     if (*format != 0)
         return 0;

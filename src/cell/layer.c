@@ -23,7 +23,7 @@ static uint8_t own_format(void)
                      (sizeof(long) == 4 ? FY_FORMAT_LONG4 : 0));
 }
 
-/* The shared part, after all private memory is there. */
+/* Opens the shared part. All private memory exists already. */
 static int open_board(fy_cells *c)
 {
     fy_port_info info;
@@ -41,7 +41,8 @@ static int open_board(fy_cells *c)
     c->place = c->shared ? (uint32_t)info.rank : 0;
     c->places = c->shared ? (uint32_t)info.ranks : 1;
     c->self = c->place + 1;
-    /* Two owners of one heap, one after the other, give other names. */
+    /* A rank that joins may take the heap of a rank that has gone. Different starts give their
+     * parcels different names. */
     c->generation = (uint64_t)c->place << 12;
     c->contents = (uint64_t)(c->place + 1) << 48;
     size_t header = offsetof(fy_parcel, holds) + c->places * sizeof(uint16_t);
@@ -55,7 +56,8 @@ static int open_board(fy_cells *c)
     c->formats[info.rank] = own_format();
     if (c->ops->members.changes != NULL) {
         c->changes = c->ops->members.changes(c->port);
-        /* One less: the first look finds who has gone before. relaxed: look acquires. */
+        /* One less than now: so the first look finds ranks that have gone before this one opened.
+         * relaxed: fy_cells_look acquires. */
         c->changes_seen = atomic_load_explicit(c->changes, memory_order_relaxed) - 1;
     }
     return 0;
@@ -114,11 +116,11 @@ static int progress(ferry *f)
     fy_cells *c = fy_cells_of(f);
     int count = c->news;
     c->news = false;
-    /* relaxed: a look at it; fy_cells_look acquires */
+    /* relaxed: fy_cells_look acquires */
     if (c->changes != NULL &&
         atomic_load_explicit(c->changes, memory_order_relaxed) != c->changes_seen)
-        (void)fy_cells_look(c); /* nothing of the application's */
-    /* acquire: pairs with the release of who set the alarm */
+        (void)fy_cells_look(c); /* it is no work of the program, so it does not count */
+    /* acquire: pairs with the release in fy_marks_check and ask */
     if (atomic_load_explicit(&c->board->attention, memory_order_acquire) != 0) {
         fy_lock_answer(c, NULL);
         count += fy_marks_run(c, INT64_MIN, HANDLER_BUDGET);

@@ -1,18 +1,19 @@
-/* Handlers of cells: who changes a cell past a mark sets its alarm, and its rank runs the handler
- * in a poll.
+/* Handlers of cells. A rank that changes a cell so that it passes a mark sets its alarm. The cell's
+ * rank runs the handler in a poll.
  *
- * An alarm is set under the cell's lock and is work in the sense of ferry_quiesce until the handler
- * has run. It is set again only when the cell has changed since the handler began, so a handler
- * that can do nothing about a mark is not called over and over. */
+ * An alarm is set under the cell's lock. Until the handler has run, it is work for ferry_quiesce.
+ * It is set again only when the cell has changed since the handler began. So a handler that cannot
+ * do anything about a passed mark is not called again and again. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "cell/change.h"
 
-/* Shown as the handler that runs: none of the registered ones. */
+/* The handler index that reports show: cell handlers have none. */
 enum { NO_HANDLER = UINT16_MAX };
 
-/* In `alarm`: of a rank that had no memory to count it as gone to another. */
+/* In `alarm`: the rank that set it had no memory to count the work as sent to the cell's rank, so
+ * the work stays counted on that rank. */
 #define ALARM_STAYS UINT32_MAX
 
 static bool is_passed(const fy_cell *cell, uint64_t ends)
@@ -21,8 +22,8 @@ static bool is_passed(const fy_cell *cell, uint64_t ends)
     return (cell->high >= 0 && count > cell->high) || count < cell->low;
 }
 
-/* An alarm of another rank's cell is work that goes there, so that it is told from the rest when
- * either has gone. Returns the value of `alarm` then. */
+/* Counts an alarm as work. For a cell of another rank it is work sent to that rank. So it can be
+ * told from other work when one of the two ranks has gone. Returns the value for `alarm`. */
 static uint32_t count_alarm(fy_cells *c, int owner)
 {
     int self = ferry_rank(c->f);
@@ -38,7 +39,8 @@ static void uncount_alarm(fy_cells *c, uint32_t alarm)
     if (alarm == 0)
         return;
     if (alarm <= (uint32_t)ferry_ranks(c->f) && setter != ferry_rank(c->f))
-        (void)fy_work_arrives(c->f, setter, 1); /* without memory it is finished all the same */
+        (void)fy_work_arrives(c->f, setter,
+                              1); /* without memory the work is finished all the same */
     fy_work_finished(c->f, 1);
 }
 
@@ -56,7 +58,7 @@ int fy_marks_check(fy_cells *c, fy_cell *cell)
         cell->flags &= ~(uint32_t)FY_CELL_MARKS;
         return -1;
     }
-    /* relaxed, all: under the lock */
+    /* relaxed, all three: the cell is locked */
     uint64_t ends = atomic_load_explicit(&cell->ends, memory_order_relaxed);
     if (!is_passed(cell, ends) || ends == cell->alarm_ends ||
         atomic_load_explicit(&cell->alarm, memory_order_relaxed) != 0)
@@ -77,7 +79,7 @@ static fy_cell *cell_of(const fy_cells *c, const fy_marked *m)
 
 static bool is_due(const fy_cells *c, const fy_marked *m)
 {
-    /* relaxed: the lock is taken before anything is done about it */
+    /* relaxed: `run` takes the lock before it does anything */
     return !m->running && atomic_load_explicit(&cell_of(c, m)->alarm, memory_order_relaxed) != 0;
 }
 
@@ -89,7 +91,8 @@ bool fy_marks_due(const fy_cells *c)
     return false;
 }
 
-/* The one to run next: the highest priority, then the one whose turn is longest ago. */
+/* The handler to run next: the one of highest priority, of equal ones the one that ran least
+ * recently. */
 static fy_marked *choose(const fy_cells *c, int64_t floor)
 {
     fy_marked *best = NULL;
@@ -125,7 +128,7 @@ static fy_marked *find(const fy_cells *c, int number)
     return NULL;
 }
 
-/* Silences the alarm and runs the handler, if a mark is still passed. */
+/* Clears the alarm, and runs the handler if a mark is still passed. */
 static int run(fy_cells *c, fy_marked *m)
 {
     fy_cell *cell = cell_of(c, m);
@@ -147,7 +150,7 @@ static int run(fy_cells *c, fy_marked *m)
         c->floor = m->handler.priority;
         fy_run(c->f, FY_DOING_HANDLER, NO_HANDLER, run_handler, &what);
         c->floor = floor;
-        /* It may have set handlers, so the record may have moved, or gone. */
+        /* The handler may have set or removed handlers, so the record may have moved or gone. */
         m = find(c, number);
         if (m != NULL)
             m->running = false;
@@ -159,7 +162,8 @@ static int run(fy_cells *c, fy_marked *m)
 int fy_marks_run(fy_cells *c, int64_t floor, int budget)
 {
     int count = 0;
-    /* acquire: alarms set before attention are seen; what is set from here on asks for it again */
+    /* acquire: sees alarms that were set before `attention` was. An alarm that is set from here on
+     * sets `attention` again */
     atomic_exchange_explicit(&c->board->attention, 0, memory_order_acquire);
     while (budget-- > 0) {
         fy_marked *m = choose(c, floor);
@@ -209,7 +213,7 @@ static fy_marked *find_or_add(fy_cells *c, int number)
     return m;
 }
 
-/* The part of its handler that the cell itself has to know. */
+/* Writes the marks into the cell, where other ranks see them. */
 static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *handler)
 {
     fy_cell_lock(c, cell);

@@ -1,11 +1,12 @@
-/* Send and receive: a parcel made, filled and given away; taken, read and released. */
+/* Send and receive with a copy. Send makes a parcel, fills it and adds it to a cell. Receive takes
+ * a parcel, reads it and releases it. */
 #include <string.h>
 
 #include <ferry/convert.h>
 
 #include "cell/state.h"
 
-/* Parcels of fewer bytes than their fields' conversion needs are the caller's error. */
+/* Copies by `layout`. If the parcel is smaller than its fields, that is an error of the caller. */
 static int fill(ferry *f, void *target, size_t room, const void *source, size_t size_bytes,
                 const ferry_layout *layout)
 {

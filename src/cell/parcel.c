@@ -1,17 +1,19 @@
-/* Parcels: blocks that begin with a header, found by name, freed by who created them.
+/* Parcels: blocks of the shared heap that begin with a header. They are found by name and freed by
+ * their creator.
  *
- * A name is the header's address with a generation above it. So any word that is not the name of a
- * live parcel is recognised: the header it leads to is always readable. It says another name, or
- * its check is wrong.
+ * A name is the address of the header with a generation above it. So a word that is no name of a
+ * live parcel is recognised: the header at that address is always readable, and has another name or
+ * a wrong check.
  *
- * Only its creator gives a parcel's memory back to the heap, so the creator may walk over all it
- * has created without a lock on the list. Others push what they free on its stack. One that dies
- * between its last change and the push has noted the name in `freeing`: the creator looks there.
+ * Only its creator gives a parcel's memory back to the heap. So the creator may walk over all its
+ * parcels without a lock on the list. Another rank that frees a parcel pushes it on the creator's
+ * stack (`returned`). If that rank dies between its last change and the push, it has noted the name
+ * in `freeing`, and the creator looks there.
  *
- * When the creator has gone, the rank that frees a parcel gives it back itself. Parcels that were
- * pushed, or that a rank was about to push when it died, are found in the creator's registry: a
- * parcel without references that is in no living rank's `freeing`. Its stack, which may still grow,
- * is not looked at any more. */
+ * If the creator has gone, the rank that frees a parcel gives it back itself. Other free parcels of
+ * that creator were pushed, or were about to be pushed by a rank that died. They are found in the
+ * creator's registry: they have no references, and no living rank has them in `freeing`. The stack
+ * of a rank that has gone may still grow. Nobody reads it any more. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,7 @@ fy_parcel *fy_parcel_find(const fy_cells *c, uint64_t name)
         return NULL;
     }
     fy_parcel *p = parcel_at(address);
-    /* relaxed: who has a name has it from someone who had the parcel */
+    /* relaxed: a rank that has the name got it from a rank that had the parcel */
     if (atomic_load_explicit(&p->name, memory_order_relaxed) != name ||
         p->check != fy_parcel_check(p, name) || p->creator >= c->places)
         return NULL;
@@ -69,10 +71,10 @@ int fy_parcel_refused(ferry *f, const char *call, uint64_t name)
                    name);
 }
 
-/* How often this rank holds it. */
+/* How many holds of the parcel this rank has. */
 static uint32_t own_holds(const fy_cells *c, const fy_parcel *p)
 {
-    /* relaxed: nobody else writes it */
+    /* relaxed: only this rank writes it */
     return atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
 }
 
@@ -89,8 +91,8 @@ static _Atomic uint64_t *registry_of(const fy_board *board)
                                                                memory_order_acquire);
 }
 
-/* The registry of a rank that may have scribbled on its board before it died; its count, 0 when
- * there is none. Shared memory only. */
+/* Gives the registry of a rank, and returns its number of entries; 0: there is none, or the board
+ * was overwritten. Shared memory only. */
 static uint32_t registry_get(const fy_cells *c, const fy_board *board, _Atomic uint64_t **entries)
 {
     uint32_t count = atomic_load_explicit(&board->registry_count, memory_order_acquire);
@@ -137,7 +139,8 @@ static bool registry_grow(fy_cells *c)
         c->free_indices[c->free_count++] = i;
     c->registry_capacity = capacity;
     c->registry = (_Atomic uint64_t *)(void *)entries;
-    /* release: who finds the count finds the array, and who finds the array its entries */
+    /* release: a rank that sees the count sees the array, and one that sees the array its
+     * entries */
     atomic_store_explicit(&c->board->registry, (uintptr_t)entries, memory_order_release);
     atomic_store_explicit(&c->board->registry_count, capacity, memory_order_release);
     if (before != NULL)
@@ -155,7 +158,7 @@ static bool enter(fy_cells *c, fy_parcel *p)
             return false;
     }
     p->index = c->free_indices[--c->free_count];
-    /* release: who finds the entry after our death finds the header */
+    /* release: a rank that finds the entry after this rank's death finds the header */
     atomic_store_explicit(&c->registry[p->index], (uintptr_t)p, memory_order_release);
     c->alive++;
     return true;
@@ -164,7 +167,7 @@ static bool enter(fy_cells *c, fy_parcel *p)
 static void leave(fy_cells *c, const fy_parcel *p)
 {
     c->alive--;
-    /* relaxed: the creator's own entry */
+    /* relaxed: only the creator writes it */
     if (p->index < c->registry_capacity && c->free_count < c->registry_capacity &&
         atomic_load_explicit(&c->registry[p->index], memory_order_relaxed) == (uintptr_t)p) {
         atomic_store_explicit(&c->registry[p->index], 0, memory_order_relaxed);
@@ -179,7 +182,7 @@ static void leave(fy_cells *c, const fy_parcel *p)
 
 fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
 {
-    /* relaxed: only a hint that there is something */
+    /* relaxed: fy_parcel_collect acquires */
     if (atomic_load_explicit(&c->board->returned, memory_order_relaxed) != 0)
         fy_parcel_collect(c);
     if (size_bytes > SIZE_MAX / 2 - c->header_bytes)
@@ -196,7 +199,7 @@ fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
     atomic_init(&p->refs, 1);
     for (uint32_t i = 0; i < c->places; i++)
         atomic_init(&p->holds[i], i == c->place);
-    /* release: a walk over the registry after our death sees a whole header or no name */
+    /* release: a walk over the registry after this rank's death sees a whole header or no name */
     atomic_store_explicit(&p->name, name, memory_order_release);
     if (!enter(c, p)) {
         atomic_store_explicit(&p->name, 0, memory_order_relaxed);
@@ -206,7 +209,7 @@ fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
     return p;
 }
 
-/* By the creator. */
+/* Frees a parcel of this rank. */
 static void destroy(fy_cells *c, fy_parcel *p)
 {
     atomic_store_explicit(&p->name, 0, memory_order_relaxed);
@@ -214,8 +217,9 @@ static void destroy(fy_cells *c, fy_parcel *p)
     block_free(c, p);
 }
 
-/* In the place of the creator, which has gone: its heap serves nobody any more, but its pages do.
- * The entry goes last: until then the registry stays, and with it whose heap this is. */
+/* Frees a parcel of a creator that has gone. No rank allocates from its heap any more, but the
+ * pages go back to the system. The registry's entry is cleared last: the registry stays until all
+ * its entries are, and says whose heap this is. */
 static void discard(fy_cells *c, fy_parcel *p)
 {
     _Atomic uint64_t *entries;
@@ -223,7 +227,7 @@ static void discard(fy_cells *c, fy_parcel *p)
     atomic_store_explicit(&p->name, 0, memory_order_relaxed);
     block_free(c, p);
     if (index < count)
-        /* release: who finds no entry has nothing to do */
+        /* release: a rank that finds no entry has nothing to do */
         atomic_store_explicit(&entries[index], 0, memory_order_release);
 }
 
@@ -262,7 +266,8 @@ void fy_parcel_collect(fy_cells *c)
     }
 }
 
-/* Changes the counts by what is given, within what there is; frees the parcel with the last. */
+/* Changes the references and the holds of `place` by the given numbers, but takes no more than
+ * there are. Frees the parcel if its last reference goes. */
 static void count_references(fy_cells *c, fy_parcel *p, uint32_t place, int32_t refs, int32_t holds)
 {
     fy_parcel_lock(c, p);
@@ -332,14 +337,14 @@ void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
     }
 }
 
-/* Whether a rank that has not gone, as far as is known here, is about to give back the parcel at
+/* Whether a rank that, as far as this rank knows, has not gone is about to free the parcel at
  * `address`. */
 static bool is_in_hand(const fy_cells *c, uint64_t address)
 {
     for (uint32_t rank = 0; rank < c->places; rank++) {
         if (c->boards[rank] == NULL || c->gone[rank])
             continue;
-        /* acquire: who is not about to do it any more has done it */
+        /* acquire: a rank whose note is cleared has freed the parcel */
         uint64_t name =
             atomic_load_explicit(&c->boards[rank]->intent.freeing, memory_order_acquire);
         if (name != 0 && (name & address_mask) << ADDRESS_SHIFT == address)
@@ -348,13 +353,14 @@ static bool is_in_hand(const fy_cells *c, uint64_t address)
     return false;
 }
 
-/* Whether nobody has the parcel of a rank that has gone: its last reference went, or its name. */
+/* Whether a parcel of a rank that has gone is free to give back: it has no references or no name,
+ * and no living rank is about to free it. */
 static bool is_left(const fy_cells *c, uint64_t address)
 {
     if (address % FY_PARCEL_BYTES != 0 || address - c->start >= c->bytes)
         return false; /* overwritten */
     const fy_parcel *p = parcel_at((uintptr_t)address);
-    /* acquire, both: who made them so had said before that the parcel is in its hands */
+    /* acquire, both: the rank that cleared them had set its `freeing` before */
     bool named = atomic_load_explicit(&p->name, memory_order_acquire) != 0;
     if (named &&
         (!fy_parcel_is_at(c, address) || atomic_load_explicit(&p->refs, memory_order_acquire) != 0))
@@ -362,9 +368,9 @@ static bool is_left(const fy_cells *c, uint64_t address)
     return !is_in_hand(c, address);
 }
 
-/* Nobody enters anything any more. A rank that still walks over the array to end holds may read
- * what its memory is used for next. So an entry counts only if it is a parcel that the dead rank
- * holds. */
+/* The creator has gone, so no new entries come. When the registry's memory is given back, another
+ * rank may still walk over it to end holds of a dead rank, and read what the memory is used for
+ * next. That does no harm: an entry counts only if it is a parcel that the dead rank holds. */
 void fy_registry_bury(const fy_cells *c, fy_board *creator)
 {
     _Atomic uint64_t *entries;
@@ -376,7 +382,8 @@ void fy_registry_bury(const fy_cells *c, fy_board *creator)
         if (address != 0 && !is_left(c, address)) {
             empty = false;
         } else if (address != 0) {
-            /* Refused when who died at this had come so far. */
+            /* The heap refuses it if a rank had freed it already and died before it cleared the
+             * entry. */
             (void)c->ops->heap.release(c->port, (void *)(uintptr_t)address);
             atomic_store_explicit(&entries[i], 0, memory_order_relaxed);
         }
@@ -390,7 +397,7 @@ void fy_registry_bury(const fy_cells *c, fy_board *creator)
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)
 {
     fy_parcel_collect(c);
-    /* acquire: pairs with the stores in fy_parcel_drop */
+    /* acquire: pairs with the release fences of fy_change_commit in count_references */
     uint64_t name = atomic_load_explicit(&c->boards[dead]->intent.freeing, memory_order_acquire);
     fy_parcel *p = name == 0 ? NULL : fy_parcel_find(c, name);
     if (p != NULL && p->creator == c->place &&
@@ -438,8 +445,8 @@ static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p
     fy_parcel *copy = fy_parcel_make(c, p->size_bytes);
     if (copy == NULL)
         return no_memory(c->f, "parcel_modify", p->size_bytes);
-    /* Other ranks that have it copy too before writing: our hold makes it shared until we drop it.
-     */
+    /* Others do not write to it meanwhile: this rank's hold makes the parcel shared until
+     * fy_parcel_drop, so they copy too. */
     memcpy(fy_parcel_data(c, copy), fy_parcel_data(c, p), p->size_bytes);
     fy_parcel_drop(c, p, c->place, 1);
     parcel->word = atomic_load_explicit(&copy->name, memory_order_relaxed);
@@ -455,8 +462,8 @@ int ferry_parcel_modify(ferry *f, ferry_parcel *parcel, void **data)
     fy_parcel *p = fy_parcel_held(c, parcel->word);
     if (p == NULL)
         return fy_parcel_refused(f, "parcel_modify", parcel->word);
-    /* acquire: pairs with the release in fy_change_apply: the reads of those who dropped it are
-     * over. Nobody but us can add references to what only we have. */
+    /* acquire: pairs with the release in fy_change_apply: other ranks that dropped the parcel have
+     * ended their reads. If all references are this rank's, no other rank can add one. */
     if (atomic_load_explicit(&p->refs, memory_order_acquire) != own_holds(c, p) ||
         (!fy_list_empty(&c->pending) && fy_pending_keeps(c, parcel->word)))
         return copy_shared(c, p, parcel, data);

@@ -1,8 +1,11 @@
 /* Operations that are not done by the call that starts them:
+ *
  * - tracked operations of this rank that wait for a parcel or for room,
- * - operations on cells of other nodes,
+ * - operations of this rank on cells of other nodes,
  * - operations of other nodes on cells here.
- * All are in one list in the order they came. Per cell they are done in that order. */
+ *
+ * All are in one list, in the order in which they came. The operations on one cell are done in that
+ * order. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -13,7 +16,8 @@ static fy_pending *pending_of(fy_link *link)
     return (fy_pending *)(void *)link;
 }
 
-/* Whether an operation has to let `p` go first: both wait for parcels of one cell, or for room. */
+/* Whether an operation of this kind on `cell` must wait for `p`: both wait for parcels of that
+ * cell, or both for room in it. */
 static bool is_after(const fy_pending *p, fy_cell_kind kind, ferry_cell cell)
 {
     return p->cell.rank == cell.rank && p->cell.number == cell.number &&
@@ -84,8 +88,9 @@ void fy_pending_end(fy_cells *c, fy_pending *p, int error)
         free(p);
 }
 
-/* Its operation was cancelled, timed out or lost its peer: nothing is written for it any more. One
- * that was sent stays until its answer comes, which may bring a parcel to give back. */
+/* The operation was cancelled, timed out or lost its peer. Nothing is written to its results any
+ * more. A request that was sent stays in the list until its answer comes. The answer may bring a
+ * parcel, which is given back. */
 static void on_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     fy_cells *c = fy_cells_of(f);
@@ -144,7 +149,7 @@ static int attempt(fy_cells *c, fy_pending *p)
 {
     if (p->kind != FY_CELL_ENQ)
         return fy_queue_first(c, p->queue, p->kind == FY_CELL_DEQ, p->out);
-    /* The program may have given the same hold away since. */
+    /* The program may have given this hold away meanwhile. */
     fy_parcel *parcel = fy_parcel_held(c, p->parcel.word);
     if (parcel == NULL)
         return fy_parcel_refused(c->f, "cell_enqueue", p->parcel.word);
@@ -154,7 +159,7 @@ static int attempt(fy_cells *c, fy_pending *p)
     return error;
 }
 
-/* Whether it ended. */
+/* Does what can be done for `p`. Returns whether `p` has ended. */
 static bool advance(fy_cells *c, fy_pending *p)
 {
     if (p->source >= 0) {
@@ -174,7 +179,7 @@ static bool advance(fy_cells *c, fy_pending *p)
     return true;
 }
 
-/* Whether an operation before `p` has to be done first. */
+/* Whether an earlier operation has to be done before `p`. */
 static bool is_behind(const fy_cells *c, const fy_pending *p)
 {
     for (fy_link *link = c->pending.next; link != &p->link; link = link->next)
@@ -199,7 +204,8 @@ bool fy_pending_would_miss(fy_cells *c)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
         fy_pending *p = pending_of(link);
-        /* One that was done and whose answer waits for memory waits for no parcel. */
+        /* An operation that is done, and whose answer waits for memory, does not wait for a
+         * parcel. */
         bool done = p->kind != FY_CELL_ENQ && p->parcel.word != 0;
         if (p->queue == NULL || done || is_behind(c, p))
             continue;

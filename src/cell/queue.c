@@ -1,20 +1,21 @@
-/* A cell as a queue in memory: a ring of names that starts inside the cell and doubles on demand.
+/* A cell as a queue in memory: a ring of parcel names. The ring begins inside the cell, and becomes
+ * four times as large when it is full.
  *
- * Everything happens under the cell's lock; an empty or full cell is seen without it. Rings that a
- * cell has outgrown are kept: together they are smaller than the one in use, and giving them back
- * could not be made safe against death for less.
+ * All changes are made under the cell's lock. An empty or full cell is seen without the lock. A
+ * ring that the cell has outgrown is kept: all of them together are smaller than the one in use. To
+ * free one safely, even if ranks die, would cost more than that.
  *
- * A rank that waits notes its bit under the lock and then sleeps. A rank that adds sees the bit
- * under the lock and wakes the other after that. A rank whose bit was cleared has been promised
- * something: when it gives up it passes the promise on. A death wakes everybody, and everybody
- * notes itself again. */
+ * A rank that waits sets its bit under the lock, then sleeps. A rank that adds or removes a parcel
+ * clears such a bit under the lock, and wakes that rank after it. A rank whose bit was cleared may
+ * expect a parcel or room. If it gives up, it passes that on to the next. A death wakes all waiting
+ * ranks, and they set their bits again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cell/change.h"
 
-/* Whom to wake when the lock is free again. */
+/* The ranks to wake when the lock is free again. */
 typedef struct wakes {
     int one; /* -1: none */
     bool all;
@@ -32,7 +33,7 @@ static uint32_t mask_of(const fy_cell *cell)
     return cell->ring == 0 ? FY_CELL_INLINE - 1 : cell->mask & FY_CELL_MASK;
 }
 
-/* The word by which a cell tells of a ring with `mask`. */
+/* The value of `mask` in a cell whose ring has this address and mask. */
 static uint32_t mask_checked(uint64_t ring, uint32_t mask)
 {
     uint32_t check = (uint32_t)((ring + mask) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -60,7 +61,7 @@ static inline bool is_sound(const fy_cell *cell)
     return cell->ring == 0 || cell->mask == mask_checked(cell->ring, mask);
 }
 
-/* Empties a locked cell that was written over; the parcels that it had are lost. */
+/* Empties a locked cell that the program has overwritten. The parcels in it are lost. */
 static __attribute__((cold, noinline)) void repair(fy_cells *c, fy_cell *cell)
 {
     uint32_t tail = fy_ends_tail(ends_of(cell));
@@ -86,7 +87,8 @@ static bool is_alive(const fy_cells *c, int place)
            ((uint32_t)place < c->places && c->ops->members.peer(c->port, place) == FY_PEER_ALIVE);
 }
 
-/* Clears and returns the next bit, beginning after the one that had its turn last; -1: none. */
+/* Clears a bit and returns its place: the first after the place that had its turn last. -1: no bit
+ * is set. */
 static int pick_any(fy_cell *cell, uint64_t *bits, uint32_t flag)
 {
     uint32_t start = (cell->turn + 1) % (FY_CELL_RANK_WORDS * 64);
@@ -106,7 +108,7 @@ static int pick_any(fy_cell *cell, uint64_t *bits, uint32_t flag)
     return -1;
 }
 
-/* The same among those that live. */
+/* As pick_any, but skips ranks that are not alive. */
 static int pick(const fy_cells *c, fy_cell *cell, uint64_t *bits, uint32_t flag)
 {
     int place;
@@ -130,7 +132,8 @@ static void run_wakes(const fy_cells *c, const wakes *w)
             rouse(c, (int)(word * 64) + __builtin_ctzll(bits));
 }
 
-/* Ends a change of a cell that is of interest to somebody. */
+/* Unlocks a changed cell that has flags: wakes ranks that wait for it, and sets its alarm if a mark
+ * is passed. */
 static __attribute__((cold, noinline)) void unlock_telling(fy_cells *c, fy_cell *cell, bool added)
 {
     wakes w = {.one = -1};
@@ -161,7 +164,7 @@ static inline void unlock_changed(fy_cells *c, fy_cell *cell, bool added)
         unlock_telling(c, cell, added);
 }
 
-/* A cell that has lost all its parcels: everybody who waits for room may have some. */
+/* Unlocks a cell that was emptied: every rank that waits for room may add. */
 static void unlock_emptied(fy_cells *c, fy_cell *cell, bool added)
 {
     wakes w = {.one = -1, .all = (cell->flags & FY_CELL_SPACE) != 0};
@@ -174,11 +177,11 @@ static void unlock_emptied(fy_cells *c, fy_cell *cell, bool added)
     run_wakes(c, &w);
 }
 
-/* Prepares a larger ring in the change that is being made. */
+/* Makes a larger ring, and notes it in the change that is being made. */
 static __attribute__((cold, noinline)) bool grow(fy_cells *c, fy_cell *cell, fy_change *change)
 {
     uint32_t mask = (mask_of(cell) + 1) * 4 - 1;
-    /* The word behind the slots leads to the ring before. */
+    /* The word after the slots has the address of the ring before. */
     uint64_t *ring = fy_cells_alloc(c, (mask + (size_t)2) * sizeof(uint64_t));
     if (ring == NULL)
         return false;
@@ -192,7 +195,8 @@ static __attribute__((cold, noinline)) bool grow(fy_cells *c, fy_cell *cell, fy_
     return true;
 }
 
-/* The rest of `add` where the sum of references changes, or the holds of one that is dead. */
+/* The rest of `add` under the parcel's lock: the sum of references changes, or the holds of a dead
+ * rank do. */
 static void add_locked(fy_cells *c, fy_parcel *p, ferry_hold hold, uint32_t place)
 {
     fy_change *change = &c->intent->change;
@@ -205,7 +209,8 @@ static void add_locked(fy_cells *c, fy_parcel *p, ferry_hold hold, uint32_t plac
     fy_parcel_unlock(p);
 }
 
-/* Adds `p` to a locked cell with room, out of the holds of `place`, and unlocks nothing. */
+/* Adds `p` to a locked cell that has room. The reference is a hold of `place`. The cell stays
+ * locked. */
 static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32_t place)
 {
     fy_change *change = &c->intent->change;
@@ -218,7 +223,7 @@ static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32
             return FERRY_ENOMEM;
         change->slot = change->ring + (tail & change->mask & FY_CELL_MASK) * sizeof(uint64_t);
     }
-    /* relaxed: a held parcel keeps its name; the rest is read under the lock */
+    /* relaxed: a held parcel keeps its name, and the parcel's lock guards the rest */
     change->slot_value = atomic_load_explicit(&p->name, memory_order_relaxed);
     change->ends = fy_ends_make(fy_ends_head(ends), tail + 1);
     change->place = place;
@@ -247,7 +252,7 @@ int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
     return error;
 }
 
-/* Removes the first slot of a locked cell, which names no parcel. */
+/* Removes the first slot of a locked cell: it names no parcel. */
 static __attribute__((cold, noinline)) void skip_damaged(fy_cells *c, fy_cell *cell)
 {
     uint64_t ends = ends_of(cell);
@@ -259,7 +264,7 @@ static __attribute__((cold, noinline)) void skip_damaged(fy_cells *c, fy_cell *c
     fy_change_commit(c);
 }
 
-/* The first parcel of a locked cell; NULL: it is empty now. */
+/* The first parcel of a locked cell; NULL: the cell is empty. */
 static fy_parcel *first_of(fy_cells *c, fy_cell *cell)
 {
     for (uint64_t ends; fy_ends_count(ends = ends_of(cell)) > 0;) {
@@ -271,7 +276,7 @@ static fy_parcel *first_of(fy_cells *c, fy_cell *cell)
     return NULL;
 }
 
-/* The first parcel leaves a locked cell, whose reference becomes a hold of this rank. */
+/* Removes the first parcel of a locked cell. The cell's reference becomes a hold of this rank. */
 static inline void take(fy_cells *c, fy_cell *cell, fy_parcel *p)
 {
     fy_change *change = &c->intent->change;
@@ -282,7 +287,7 @@ static inline void take(fy_cells *c, fy_cell *cell, fy_parcel *p)
     fy_change_commit(c);
 }
 
-/* It stays, and this rank has one more. */
+/* Leaves the first parcel in the cell, and gives this rank a hold. */
 static void share(fy_cells *c, fy_parcel *p)
 {
     fy_change *change = &c->intent->change;
@@ -304,7 +309,7 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
         fy_cell_unlock(cell);
         return FERRY_EAGAIN;
     }
-    /* relaxed, here and below: our own count, and a name that stays */
+    /* relaxed, here and below: this rank's own count, and a name that stays */
     uint32_t hold = atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
     if (hold == UINT16_MAX) {
         fy_cell_unlock(cell);
@@ -323,7 +328,8 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
     return 0;
 }
 
-/* Removes the first parcel of a locked cell, for nobody. */
+/* Removes the first parcel of a locked cell and ends the cell's reference. Frees the parcel if that
+ * was the last. */
 static void drop_first(fy_cells *c, fy_cell *cell, fy_parcel *p)
 {
     uint64_t ends = ends_of(cell);
@@ -357,7 +363,7 @@ void fy_queue_finish_plan(fy_cells *c, fy_cell *cell)
     bool write = atomic_load_explicit(&intent->plan, memory_order_relaxed) == FY_PLAN_WRITE;
     fy_parcel *p = write ? fy_parcel_find(c, intent->plan_parcel) : NULL;
     uint32_t place = intent->plan_place;
-    /* relaxed: the holds of `place` change by its own hand, or ours when it is dead */
+    /* relaxed: only `place` changes these holds or, if it is dead, this rank */
     if (p != NULL && place < c->places &&
         atomic_load_explicit(&p->holds[place], memory_order_relaxed) > 0)
         (void)add(c, cell, p, intent->plan_keep ? FERRY_KEEP : FERRY_GIVE, place);
@@ -375,7 +381,7 @@ static void empty(fy_cells *c, fy_cell *cell, fy_intent_plan plan)
 
 void fy_queue_write(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
 {
-    /* relaxed: we hold it */
+    /* relaxed: this rank holds it */
     c->intent->plan_parcel = atomic_load_explicit(&p->name, memory_order_relaxed);
     c->intent->plan_place = c->place;
     c->intent->plan_keep = hold == FERRY_KEEP;
@@ -411,7 +417,7 @@ static uint64_t *bits_of(fy_cell *cell, fy_cell_kind kind)
     return kind == FY_CELL_ENQ ? cell->space : cell->takers;
 }
 
-/* As fy_queue_ready, under the lock. */
+/* As fy_queue_ready, but under the lock, so it is exact. */
 static bool is_ready(const fy_cell *cell, fy_cell_kind kind)
 {
     uint32_t count = fy_ends_count(ends_of(cell));

@@ -1,16 +1,19 @@
-/* The survivors clean up after a dead rank. They finish or forget the change it was making, free
- * its locks, and carry out the emptying of a cell it had begun. They release what it held, and free
- * what it had made and nobody has.
+/* The survivors clean up after a dead rank:
  *
- * One survivor at a time sees to one dead rank's board; the lock for that names its owner as well.
- * The change comes first and alone frees the parcel's lock, so that whoever waits for that lock
- * with a cell locked needs nothing more. The rest is done with no lock held. A rank that leaves in
- * order is treated alike: its holds end. */
+ * - They finish its change, if it was committed, and free its locks.
+ * - They go on with the emptying of a cell that it had begun.
+ * - They release its holds.
+ * - They free the parcels that it had created and that nobody has.
+ *
+ * One survivor at a time works on the board of a dead rank. The lock for this (`recoverer`) names
+ * its owner too. The first step alone frees the lock of a parcel. So a rank that waits for that
+ * lock while it has a cell locked needs only this step (fy_recover_change). The other steps are
+ * done with no lock held. A rank that leaves is treated in the same way: its holds end. */
 #include "base/relax.h"
 #include "cell/change.h"
 
-/* Whether this rank has the board of the dead one for itself now; false: it had so before, and met
- * a lock that was overwritten. */
+/* Takes the board of a dead rank for this rank. Returns false if this rank has it already: it met
+ * an overwritten lock while it was recovering. */
 static bool hold_board(const fy_cells *c, fy_board *board)
 {
     for (;;) {
@@ -20,7 +23,7 @@ static bool hold_board(const fy_cells *c, fy_board *board)
             return true;
         if (owner == c->self)
             return false;
-        /* acquire: as above; of those who take over, one succeeds */
+        /* acquire: as above. If several ranks take over, one succeeds */
         if ((owner > c->places || c->ops->members.peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) &&
             atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
                                                     memory_order_acquire, memory_order_relaxed))
@@ -64,13 +67,15 @@ static bool is_sound(const fy_cells *c, const fy_intent *intent, fy_cell *cell, 
            (is_heap(c, parcel) && change->place < c->places);
 }
 
-/* Finishes the change, frees the parcel's lock, and the cell's if nothing was planned for it. */
+/* Finishes the change and frees the parcel's lock. Frees the cell's lock too, unless the cell was
+ * to be emptied. */
 static void redo(fy_cells *c, fy_board *board, uint32_t dead)
 {
     fy_intent *intent = &board->intent;
     if (atomic_load_explicit(&board->recovery, memory_order_relaxed) != FY_RECOVERY_NONE)
         return;
-    /* acquire: pairs with the fences of the dead; its death is known, so all it stored is seen */
+    /* acquire: pairs with the fences of the dead rank. Its death is known, so all its stores are
+     * seen */
     bool committed =
         atomic_load_explicit(&intent->state, memory_order_acquire) == FY_INTENT_COMMITTED;
     uint64_t parcel = atomic_load_explicit(&intent->parcel, memory_order_relaxed);
@@ -81,7 +86,7 @@ static void redo(fy_cells *c, fy_board *board, uint32_t dead)
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&intent->state, FY_INTENT_IDLE, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    /* The note may be an old one, and the memory a program's by now. */
+    /* The note may be old, and the memory the program's by now: so look whether it is a parcel. */
     if (fy_parcel_is_at(c, parcel))
         (void)fy_lock_break(&((fy_parcel *)(uintptr_t)parcel)->lock, dead + 1);
     if (cell != NULL && atomic_load_explicit(&intent->plan, memory_order_relaxed) == FY_PLAN_NONE)
@@ -98,13 +103,13 @@ void fy_recover_change(fy_cells *c, int dead)
     let_board(board);
 }
 
-/* Takes over a cell that the dead was emptying, and goes on. */
+/* Takes over a cell that the dead rank was emptying, and empties it. */
 static void finish(fy_cells *c, fy_board *board, uint32_t dead)
 {
     fy_intent *theirs = &board->intent, *ours = c->intent;
     fy_cell *cell =
         fy_cell_at_address(c, atomic_load_explicit(&theirs->cell, memory_order_relaxed));
-    /* relaxed: nobody but who recovers it takes a dead rank's lock */
+    /* relaxed: only the rank that recovers a dead rank takes its locks */
     if (cell == NULL || atomic_load_explicit(&cell->lock, memory_order_relaxed) != dead + 1)
         return;
     ours->plan_parcel = theirs->plan_parcel;
@@ -122,10 +127,12 @@ static void recover(fy_cells *c, fy_board *board, uint32_t dead)
 {
     redo(c, board, dead);
     finish(c, board, dead);
-    /* seq_cst: of two who recover a rank each, one sees that the other's change is finished */
+    /* seq_cst: two ranks may recover one dead rank each. At least one of the two sees that the
+     * other dead rank's change is finished */
     atomic_thread_fence(memory_order_seq_cst);
-    /* Nobody else may walk over what dead ranks had created. If the change of a dead rank is not
-     * finished, its holds are not for sure: the rank that recovers it sees to the pair. */
+    /* Ends the holds of dead ranks on each other's parcels: no living rank does that. While the
+     * change of a dead rank is not finished, its holds are not final. Then the rank that recovers
+     * it later sees to this pair. */
     for (uint32_t other = 0; other < c->places; other++) {
         /* acquire: pairs with the release in redo */
         if (c->boards[other] == NULL ||
@@ -145,7 +152,7 @@ void fy_recover(fy_cells *c, int dead)
     fy_board *board = c->boards[dead];
     if (!hold_board(c, board))
         return;
-    /* relaxed: written with the board held; redo publishes */
+    /* relaxed: it is written only by the rank that has the board; redo publishes it */
     if (atomic_load_explicit(&board->recovery, memory_order_relaxed) != FY_RECOVERY_DONE)
         recover(c, board, (uint32_t)dead);
     let_board(board);
@@ -172,7 +179,7 @@ bool fy_cells_look(fy_cells *c)
         fy_parcel_bury(c, c->board, (uint32_t)rank);
         fy_parcel_rescue(c, (uint32_t)rank);
     }
-    /* After all that it had to say: what it was about to free may be of any other. */
+    /* Last: a dead rank may have been about to free a parcel of any other rank. */
     for (int rank = 0; rank < ferry_ranks(c->f); rank++) {
         fy_board *board = c->boards[rank];
         if (c->gone[rank] && board != NULL && board != c->board && hold_board(c, board)) {

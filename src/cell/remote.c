@@ -1,23 +1,27 @@
-/* Cells of other nodes: their rank is asked to do the operation, and a parcel travels as its bytes.
+/* Cells of other nodes: their rank does the operation, and a parcel travels as its bytes.
  *
- * A request names its operation by a number of the asking rank; the answer brings it back. One that
- * waits stays with the cell's rank until it can be done, or until it is cancelled: then too an
- * answer comes, which says which of the two it was. If that brings a parcel, the asking rank, and
- * nobody else, decides who has it: the program, or the cell again when the operation was given up.
+ * A request has a number of the asking rank, and the answer has the same number. A request that has
+ * to wait stays with the cell's rank until it can be done, or until it is cancelled. Then too an
+ * answer comes. It says whether the operation was done or cancelled. If it was done and brings a
+ * parcel, the asking rank alone decides: the program gets the parcel, or it goes back to the cell
+ * because the operation was given up.
  *
- * A request to take or read names the content of the copy that the asking rank has of what it read
- * there last. If that is what the parcel contains, the answer says so and carries no bytes. The
- * request pins the copy until its answer is there. */
+ * A rank keeps a copy of the parcel that it read last from such a cell. A request to take or read
+ * names the content of that copy. If the parcel still has that content, the answer says so and
+ * carries no bytes. The request pins the copy until its answer has come. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cell/state.h"
 
-/* A frame's handler field: a kind, or one of these. Words of a request: number, cell, flags,
- * content that the asking rank has a copy of. Words of an answer: number, error, content or
- * count, whether that is the one known. The word of cancel: number. That of formats: the format. */
+/* The handler field of a frame is a fy_cell_kind, for a request, or one of these values. Words:
+ *
+ * - request: number, cell, flags, content of the copy that the asking rank has
+ * - answer: number, error, content or count, whether the content is that of the copy
+ * - cancel: number
+ * - format: the format */
 enum {
-    FRAME_ANSWER = FY_SORTS,
+    FRAME_ANSWER = FY_CELL_KINDS,
     FRAME_CANCEL,
     FRAME_FORMAT_ASKED,
     FRAME_FORMAT,
@@ -43,7 +47,7 @@ static void drop_cached(fy_cells *c, fy_cached *cached)
         fy_parcel_pin(c, p, false);
 }
 
-/* Forgets what was read last in a cell, if anything was. */
+/* Drops the copy of the parcel read last from a cell, if there is one. */
 static void forget(fy_cells *c, ferry_cell cell)
 {
     fy_cached *cached = fy_table_find(&c->cached, cache_key(cell));
@@ -51,7 +55,7 @@ static void forget(fy_cells *c, ferry_cell cell)
         drop_cached(c, cached);
 }
 
-/* Pins the copy of what was read last in the cell, if there is one, for an operation on it. */
+/* Pins the copy of the parcel read last from the cell, if there is one, for an operation on it. */
 static void pin_copy(fy_cells *c, fy_pending *p)
 {
     const fy_cached *cached = p->kind == FY_CELL_READ || p->kind == FY_CELL_DEQ
@@ -78,13 +82,14 @@ static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
     return send_frame(c, p->cell.rank, &frame);
 }
 
-/* The others are done when they are asked for: those that wait do not hold them up. */
+/* Whether an operation may wait at the cell. The others are done when they arrive, before
+ * operations that wait. */
 static bool can_wait(fy_cell_kind kind)
 {
     return kind == FY_CELL_ENQ || kind == FY_CELL_DEQ || kind == FY_CELL_READ;
 }
 
-/* Makes the record of an operation elsewhere and asks for it. */
+/* Makes the record of an operation on a cell of another node, and sends the request. */
 static int begin(fy_cells *c, const fy_cell_request *request, bool waits, uint32_t op,
                  fy_pending **out)
 {
@@ -110,7 +115,7 @@ void fy_remote_cancel(fy_cells *c, const fy_pending *p)
 {
     const fy_frame frame = {
         .kind = FY_KIND_CELL, .word_count = 1, .handler = FRAME_CANCEL, .words = {p->number}};
-    (void)send_frame(c, p->cell.rank, &frame); /* a peer that is gone ends it as well */
+    (void)send_frame(c, p->cell.rank, &frame); /* if the peer has gone, that ends the operation */
 }
 
 static void wait_done(fy_cells *c, fy_pending *p, uint64_t timeout_ns)
@@ -200,7 +205,7 @@ static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
     bool takes = p->kind == FY_CELL_DEQ || p->kind == FY_CELL_READ;
     int error = 0;
     if (p->parcel.word != 0 && parcel == NULL)
-        error = FERRY_EINVAL; /* its header was overwritten */
+        error = FERRY_EINVAL; /* the program has overwritten its header */
     else if (p->kind == FY_CELL_ENQ)
         error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
     else if (p->kind == FY_CELL_WRITE)
@@ -225,7 +230,8 @@ bool fy_remote_serve(fy_cells *c, fy_pending *p)
     if (error == FERRY_EAGAIN && p->waits)
         return false;
     bool known = error == 0 && word != 0 && word == p->known && p->kind != FY_CELL_COUNT;
-    /* Without memory for the answer what was taken stays with the request, for the next poll. */
+    /* If there is no memory for the answer, the parcel that was taken stays with the request, and
+     * the next poll answers. */
     if (answer(c, p, error, word, known) == FERRY_ENOMEM && error == 0 && p->parcel.word != 0)
         return false;
     fy_pending_end(c, p, 0);
@@ -278,7 +284,8 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
 
 /* At the rank that asked. */
 
-/* Remembers what was read: that is sharing it, so mod copies. */
+/* Keeps the parcel that was read as the copy for its cell. The pin makes it shared, so
+ * ferry_parcel_modify copies it. */
 static void remember(fy_cells *c, ferry_cell cell, uint64_t content, fy_parcel *parcel)
 {
     void *slot;
@@ -291,9 +298,9 @@ static void remember(fy_cells *c, ferry_cell cell, uint64_t content, fy_parcel *
     fy_parcel_pin(c, parcel, true);
 }
 
-/* Takes or reads the parcel that an answer names. */
+/* The parcel that an answer brings. */
 typedef struct brought {
-    fy_parcel *copy; /* NULL: the bytes came with it */
+    fy_parcel *copy; /* NULL: the bytes came with the answer */
     const void *data;
     size_t size_bytes;
 } brought;
@@ -306,7 +313,7 @@ static brought find_brought(const fy_cells *c, const fy_pending *p, const fy_fra
     return (brought){.copy = copy, .data = fy_parcel_data(c, copy), .size_bytes = copy->size_bytes};
 }
 
-/* Gives the program a hold of what an answer brings. */
+/* Gives the program a hold of the parcel that an answer brings. */
 static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t content)
 {
     fy_parcel *parcel = b->copy;
@@ -326,7 +333,7 @@ static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t 
     return 0;
 }
 
-/* A parcel that was taken for an operation that was given up meanwhile: adds it again. */
+/* Adds a parcel to the end of its cell again: the operation that took it was given up meanwhile. */
 static fy_verdict give_back(fy_cells *c, ferry_cell cell, const brought *b)
 {
     fy_pending *p = fy_pending_add(c, FY_CELL_ENQ, cell, -1);
@@ -356,13 +363,14 @@ static fy_pending *find_asked(fy_cells *c, int rank, uint64_t number)
     return NULL;
 }
 
-/* A parcel that was taken there must not be lost here for want of memory: then the answer stays. */
+/* Takes in the parcel of an answer. It was removed from its cell, so it must not be lost: without
+ * memory the answer stays in the port. */
 static fy_verdict take_parcel(fy_cells *c, fy_pending *p, const fy_frame *frame, int *error)
 {
     const brought b = find_brought(c, p, frame);
     bool removed = p->kind == FY_CELL_DEQ;
     if (removed)
-        forget(c, p->cell); /* it is not there any more */
+        forget(c, p->cell); /* it is no longer in the cell */
     if (p->out == NULL)
         return removed ? give_back(c, p->cell, &b) : FY_TAKEN;
     *error = receive(c, p, &b, frame->words[2]);
@@ -392,7 +400,7 @@ static void tell_format(fy_cells *c, int rank, uint16_t what)
 {
     const fy_frame frame = {
         .kind = FY_KIND_CELL, .word_count = 1, .handler = what, .words = {c->board->format}};
-    (void)send_frame(c, rank, &frame); /* a peer that is gone needs none */
+    (void)send_frame(c, rank, &frame); /* if the peer has gone, it needs no format */
 }
 
 void fy_remote_ask_format(fy_cells *c, int rank)
@@ -403,7 +411,7 @@ void fy_remote_ask_format(fy_cells *c, int rank)
 fy_verdict fy_cell_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_cells *c = fy_cells_of(f);
-    if (frame->handler < FY_SORTS)
+    if (frame->handler < FY_CELL_KINDS)
         return take_request(c, source, frame);
     if (frame->handler == FRAME_ANSWER)
         return take_answer(c, source, frame);
