@@ -60,8 +60,8 @@ static inline bool fy_memo_holds(const fy_block_memo *memo, const void *address,
     size_t at = (uintptr_t)address - memo->start;
     if (at >= memo->size_bytes || size_bytes > memo->size_bytes - at)
         return false;
-    /* acquire: pairs with the releases in fy_spans_tag and fy_heap_alloc. Equal words describe the
-     * same block again, by whatever way they came back. */
+    /* acquire: pairs with the releases of set_tag (heap_spans.c) and fy_heap_alloc. Equal words
+     * describe the same block again, by whatever way they came back. */
     return atomic_load_explicit(memo->tag, memory_order_acquire) == memo->tag_value &&
            atomic_load_explicit(memo->record, memory_order_acquire) == memo->record_value;
 }

@@ -113,7 +113,7 @@ static bool block_at_offset(const fy_arena *arena, size_t offset, block *out)
     size_t span = offset / FY_HEAP_SPAN_BYTES;
     if (span >= arena->span_count)
         return false;
-    /* acquire: pairs with the release in fy_spans_tag */
+    /* acquire: pairs with the release in set_tag (heap_spans.c) */
     uint64_t tag = atomic_load_explicit(tag_of(arena, span), memory_order_acquire);
     size_t back = (size_t)(tag >> 16);
     if (tag_kind(tag) == RUN_FREE || back > span)

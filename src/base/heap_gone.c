@@ -97,7 +97,7 @@ static size_t discard_run(const fy_arena *arena, size_t first, uint64_t tag)
 static bool each_run(const fy_arena *arena, see_fn *see, uint64_t arg)
 {
     for (size_t span = 0, count; span < arena->span_count; span += count) {
-        /* acquire: pairs with the release in fy_spans_tag */
+        /* acquire: pairs with the release of set_tag (heap_spans.c) */
         uint64_t tag = atomic_load_explicit(tag_of(arena, span), memory_order_acquire);
         if (tag == 0)
             break; /* neither this one nor any behind it was ever used */

@@ -2,8 +2,8 @@
  * hooks.
  *
  * Invariant: application code runs only on the application thread, one handler or callback at a
- * time (f->depth). The helper thread enters core only through fy_helper_send and the control-lane
- * kinds marked so where they are defined. */
+ * time (f->depth). The helper thread enters core only through fy_send_control and fy_control_poll,
+ * and so through the control-lane kinds that say so where they are defined. */
 #ifndef FY_CORE_H
 #define FY_CORE_H
 

@@ -36,8 +36,8 @@ static ptrdiff_t owed_for(const fy_offer *o)
 static __attribute__((noinline)) void forget_offer(ferry *f, fy_offer *o)
 {
     if (o->mark >= 0) {
-        /* acquire: the target has read all of it, when it was first (fy_mail_copy); release: before
-         * what the program writes there now */
+        /* acquire: if the target took the message first, it has read all of it (copy_offer);
+         * release: before what the program writes there now */
         atomic_exchange_explicit(&fy_mail_marks(f, f->rank)[o->mark].number, 0,
                                  memory_order_acq_rel);
         f->mail.marks &= ~(1u << o->mark);

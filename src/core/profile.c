@@ -1,10 +1,10 @@
-/* The figures of the overhead report (report/): per operation how often, how much and how long, per
- * layer and rank where the time went.
+/* The figures of the overhead report (report/): how often each operation ran, for how many bytes
+ * and how long, and where the time of each layer and rank went.
  *
- * Frames are counted where core hands them to the port and to their layer; a frame's time is that
- * of the call, without what is counted for itself inside: handlers, other frames, waiting. Nothing
- * of this is on a path of a rank that does not count, but for a test of a pointer per frame sent.
- */
+ * Core counts a frame when it hands the frame to the port, and when it hands it to its layer. The
+ * time of a frame is that of the call, less what is counted for itself inside the call: handlers,
+ * other frames, waiting. On a rank that does not count, this costs one test of a pointer per frame
+ * sent. */
 #include "core/profile.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn)
     f->kinds[kind] = count_handled;
 }
 
-/* Before the run, which may be long. */
+/* Checks the path now: at the end of a long run it would be too late. */
 static int check_path(ferry *f, const char *path)
 {
     FILE *file = path == NULL || f->rank != 0 ? NULL : fy_file_create(path, true);
@@ -111,7 +111,7 @@ void fy_profile_waited(ferry *f, const fy_stretch *stretch)
     fy_profile_end(f, stretch, idle, 0);
     p->idles[p->idle_count++ % FY_IDLES_KEPT] =
         (fy_idle){stretch->start_ns,
-                  stretch->start_ns + (idle->ns - before_ns)}; /* no more than was counted */
+                  stretch->start_ns + (idle->ns - before_ns)}; /* its length is what was counted */
 }
 
 void fy_profile_awaited(ferry *f, uint64_t left_ns)
@@ -123,7 +123,8 @@ void fy_profile_awaited(ferry *f, uint64_t left_ns)
         uint64_t from_ns = left_ns > wait->from_ns ? left_ns : wait->from_ns;
         if (from_ns < wait->to_ns) {
             awaited_ns += wait->to_ns - from_ns;
-            wait->to_ns = from_ns; /* for those that come later, and left before */
+            wait->to_ns = from_ns; /* this part is counted; an object that arrives later shall not
+                                      count it again */
         }
         if (wait->from_ns <= left_ns)
             break;

@@ -1,33 +1,34 @@
 /* Profile: what each operation of a rank cost, for the report of FERRY_PROFILE (profile.c).
  *
- * Stretches nest: what is counted for one is not counted for those around it. Application thread
- * only. */
+ * Stretches nest: the time that is counted for an inner stretch is not counted for the outer one.
+ * Application thread only. */
 #ifndef FY_PROFILE_H
 #define FY_PROFILE_H
 
 #include "core/core.h"
 #include "core/profile_row.h"
 
-/* A wait, as far as it is not counted as awaiting. */
+/* The part of a wait that is not counted as awaiting yet. */
 typedef struct fy_idle {
     uint64_t from_ns, to_ns;
 } fy_idle;
 
-/* The last waits; a power of 2. */
+/* How many of the last waits are kept; a power of 2. */
 enum { FY_IDLES_KEPT = 1024 };
 
 typedef struct fy_profile {
     uint64_t opened_ns;
-    uint64_t nested_ns; /* counted within the present stretch */
+    uint64_t nested_ns; /* already counted for stretches inside the present one */
     fy_idle idles[FY_IDLES_KEPT];
     uint32_t idle_count; /* waits so far */
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_KINDS];
     uint64_t hops[FY_HOPS_COUNTED];
-    fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function, and, on the
-                                    control lane, without it */
+    fy_kind_fn *kinds[FY_KINDS]; /* the layers' functions: the counting function calls them. Frames
+                                    of the control lane go to them directly */
     const struct fy_report_printer *printer;
     const char *path; /* where to write; NULL: standard error */
-    bool wanted;      /* a report at the end; else FERRY_TRACE alone counts */
+    bool
+        wanted; /* FERRY_PROFILE is set: print a report at the end. Else FERRY_TRACE alone counts */
 } fy_profile;
 
 /* A stretch of time that is being counted. */
@@ -35,32 +36,32 @@ typedef struct fy_stretch {
     uint64_t start_ns, outer_nested_ns;
 } fy_stretch;
 
-/* Starts counting when the environment asks for it. FERRY_ENOMEM. */
+/* Starts counting, if the environment has FERRY_PROFILE or FERRY_TRACE. FERRY_ENOMEM. */
 int fy_profile_init(ferry *f);
 void fy_profile_fini(ferry *f);
 
 fy_stretch fy_profile_begin(ferry *f);
 void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes);
 
-/* Counts `ns` of the present stretch for `kind`, not for the stretch. */
+/* Counts `ns` of the present stretch for `kind` instead of for the stretch. */
 void fy_profile_count(ferry *f, fy_profile_kind kind, uint64_t ns);
 
-/* The rank has waited, since `start_ns`. */
+/* Counts the time since `stretch` began as idle. */
 void fy_profile_waited(ferry *f, const fy_stretch *stretch);
 
-/* An object has come that left another rank at `left_ns`. The waits since then were for it, as far
- * as they were not for one that came before. So "awaiting" is the time in which this rank had no
- * work and at least one object that then came was in flight; each moment counts once. The figure is
- * exact if the ranks' clocks agree, and if there are at most FY_IDLES_KEPT waits between leaving
- * and coming. Earlier waits are missing. An object that never came, because its rank died, was not
- * awaited. */
+/* An object has arrived that left another rank at `left_ns`. Counts this rank's waits since then as
+ * awaiting, except the parts that were counted for an earlier object. So "awaiting" is the time in
+ * which this rank had no work and at least one object was in flight to it. Each moment counts once.
+ * The figure is exact if the ranks' clocks agree, and if the rank waited at most FY_IDLES_KEPT
+ * times since `left_ns`; earlier waits are missing. An object that never arrives, because its rank
+ * has died, was not awaited. */
 void fy_profile_awaited(ferry *f, uint64_t left_ns);
 
 struct fy_report;
 /* Fills in the report of this rank. */
 void fy_profile_fill(ferry *f, struct fy_report *out);
 
-/* Counts what the caller has done since fy_profile_begin for `kind`. */
+/* Counts the time since fy_profile_begin, and `bytes`, for `kind`. */
 void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_kind kind, uint64_t bytes);
 
 #endif

@@ -10,9 +10,10 @@ typedef enum fy_profile_kind {
     FY_PROFILE_GET,
     FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
     FY_PROFILE_IDLE,
-    FY_PROFILE_AWAITING,  /* of that, while an object was on its way here: fy_profile_awaited */
-    FY_PROFILE_PACK,      /* objects that leave, and sending them, by the application thread */
-    FY_PROFILE_UNPACK,    /* and making those that arrive */
+    FY_PROFILE_AWAITING,  /* the part of idle while an object was in flight to this rank:
+                             fy_profile_awaited */
+    FY_PROFILE_PACK,      /* packing and sending objects that leave, on the application thread */
+    FY_PROFILE_UNPACK,    /* unpacking objects that arrive, likewise */
     FY_PROFILE_SCHEDULER, /* the scheduler's functions, on the application thread */
     FY_PROFILE_KINDS
 } fy_profile_kind;
@@ -21,7 +22,8 @@ typedef struct fy_profile_row {
     uint64_t calls, bytes, ns;
 } fy_profile_row;
 
-/* Messages to objects are counted by how often they were forwarded; the last is for more too. */
+/* Messages to objects are counted by how often they were forwarded. The last counter is for that
+ * many forwards or more. */
 enum { FY_HOPS_COUNTED = 8 };
 
 #endif

@@ -14,8 +14,8 @@ bool fy_reduces(ferry_type type, ferry_reduction reduction)
            (!real || reduction <= FERRY_PRODUCT);
 }
 
-/* Integers are combined as unsigned ones of 64 bits, so that they wrap around, and cut; only the
- * extremes look at signs. */
+/* Integers are combined as unsigned 64-bit numbers, so that they wrap around, and the result is
+ * cut. Minimum and maximum are not here, because they depend on the sign. */
 static inline uint64_t combine_bits(ferry_reduction reduction, uint64_t a, uint64_t b)
 {
     switch (reduction) {
@@ -92,7 +92,7 @@ static inline double combine_reals(ferry_reduction reduction, double a, double b
     if (reduction == FERRY_PRODUCT)
         return a * b;
     if (a != a || b != b)
-        return a != a ? a : b; /* what is no number wins, so that it is not overlooked */
+        return a != a ? a : b; /* a NaN wins, so that it is not overlooked */
     return (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
 }
 
@@ -103,7 +103,8 @@ static void reduce_double(ferry_reduction reduction, double *into, const double 
         into[i] = combine_reals(reduction, low[i], high[i]);
 }
 
-/* The sum or product of two is the same when it is a double on the way. */
+/* The result is computed as a double and rounded once. For a sum or product of two floats that
+ * gives the same bits as float arithmetic. */
 static void reduce_float(ferry_reduction reduction, float *into, const float *low,
                          const float *high, size_t count)
 {
@@ -133,7 +134,7 @@ void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const voi
     case FERRY_BYTE:
         reduce_byte(reduction, into, low, high, count);
         break;
-    default: /* refused before */
+    default: /* fy_reduces refuses other types */
         break;
     }
 }

@@ -19,13 +19,13 @@ static uint32_t properties_of(const fy_frame *frame)
     return info != NULL ? info->properties : 0;
 }
 
-/* The bytes that a packet takes. */
+/* Bytes of memory that a kept packet takes. */
 static size_t cost_of(const fy_packet *packet)
 {
     return sizeof(fy_item) + fy_packet_bytes(packet);
 }
 
-/* Removes the item. Its packet is the caller's. */
+/* Removes the item and returns its packet, which the caller owns. */
 static fy_packet *take(ferry *f, fy_item *item)
 {
     f->tags.count--;
@@ -33,7 +33,7 @@ static fy_packet *take(ferry *f, fy_item *item)
     return fy_item_take(&f->tags.kept, item);
 }
 
-/* The item of a copy of `frame`; NULL without memory. */
+/* Keeps a copy of `frame`. Returns its item; NULL without memory. */
 static fy_item *put(ferry *f, int source, const fy_frame *frame)
 {
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
@@ -68,8 +68,8 @@ static fy_verdict hold(ferry *f, int source, const fy_frame *frame)
     return reserved ? FY_TAKEN : FY_LEAVE;
 }
 
-/* Runs one kept frame, unless an earlier one of its source could not be run in this round. Returns
- * whether it ran. */
+/* Runs one kept frame, unless an earlier frame of its source could not run in this round: frames of
+ * a source keep their order. Returns whether it ran. */
 static bool run(ferry *f, fy_item *item)
 {
     fy_packet *packet = item->packet;
@@ -89,21 +89,21 @@ static bool is_plain_put(const fy_frame *frame)
     return frame->tag == FY_NO_TAG && (properties_of(frame) & FY_FRAME_WRITES) != 0;
 }
 
-/* Whether an item is the oldest that is kept of its source. */
+/* Whether `item` is the oldest kept frame of its source. */
 static bool is_oldest(const fy_item *item)
 {
     return item->places[FY_MAIL_SOURCE].key->items.next == &item->places[FY_MAIL_SOURCE].link;
 }
 
-/* Runs the kept frames of one list of the table. `puts`: only puts without a tag; `ahead`: those
- * too that stand behind other frames of their source. */
+/* Runs the kept frames of one list of the table. With `puts` only puts without a tag: of these, the
+ * oldest frames of their sources, or with `ahead` also those that come after other frames. */
 static int run_list(ferry *f, int way, int32_t tag, bool puts, bool ahead)
 {
     const fy_mail_key *key = fy_mail_key_find(&f->tags.kept, way, 0, tag);
     int count = 0;
     if (key == NULL)
         return 0;
-    /* A list ends to exist with its last item. */
+    /* The list is freed with its last item, so the loop does not look at it after that. */
     const fy_link *last = key->items.prev, *next = key->items.next;
     for (bool more = true; more;) {
         fy_item *item = ((const struct fy_item_place *)(const void *)next)->item;
@@ -124,8 +124,8 @@ int fy_tags_run(ferry *f)
     return count + run_list(f, FY_MAIL_TAG, FY_NO_TAG, true, false);
 }
 
-/* Whether a tag-selective poll selects among frames of the kind. A broadcast is passed on whatever
- * its tag; what remains for this rank comes from the rank itself (request_broadcast.c). */
+/* Whether a poll for one tag decides about a frame. A broadcast is passed on whatever its tag is.
+ * The part for this rank then comes from this rank itself (request_broadcast.c). */
 static bool is_selected(const ferry *f, int source, const fy_frame *frame)
 {
     uint32_t properties = properties_of(frame);
@@ -138,7 +138,8 @@ static bool is_selected(const ferry *f, int source, const fy_frame *frame)
     return (properties & FY_FRAME_WRITES) != 0 && fy_tags_has(&f->tags, source, FERRY_ANY_TAG);
 }
 
-/* A rank may read what it has been told to be written. */
+/* A frame that reads memory must see the puts that were reported as arrived: carries out the kept
+ * ones first. */
 static void settle_puts(ferry *f, const fy_frame *frame)
 {
     if ((properties_of(frame) & FY_FRAME_READS) != 0)

@@ -1,7 +1,8 @@
-/* Trace: short stretches gather in a bucket. As soon as it is as long as the resolution, it becomes
- * one interval, of the activity that filled most of it. A long stretch takes the bucket before it
- * along. When the record is full the resolution doubles and the record is merged anew, so that it
- * always covers the whole run. */
+/* Trace: stretches of time shorter than the resolution are collected in a bucket. When the bucket
+ * is as long as the resolution, it becomes one interval, of the activity that took most of it. A
+ * stretch that is longer becomes an interval itself, together with what is in the bucket before it.
+ * When the record is full, the resolution doubles and the record is merged anew. So it always
+ * covers the whole run. */
 #include "core/trace.h"
 
 #include <errno.h>
@@ -77,7 +78,7 @@ void fy_trace_add(fy_trace *trace, const ferry_interval *stretch, uint64_t end_n
     }
 }
 
-/* Merges the record with twice the resolution. */
+/* Doubles the resolution and merges the record. */
 static void compact(fy_trace *trace, uint64_t end_ns)
 {
     size_t count = trace->count;
@@ -86,7 +87,7 @@ static void compact(fy_trace *trace, uint64_t end_ns)
         trace->resolution_ns < RESOLUTION_MIN_NS ? RESOLUTION_MIN_NS : trace->resolution_ns * 2;
     trace->count = 0;
     for (size_t i = 0; i < count; i++) {
-        /* Read before the merged record, which never runs ahead of `i`, may overwrite it. */
+        /* A copy: the merged record is written over the same array, never beyond `i`. */
         ferry_interval interval = trace->intervals[i];
         uint64_t end = i + 1 < count ? trace->intervals[i + 1].start_ns : end_ns;
         fy_trace_add(trace, &interval, end);
@@ -116,7 +117,7 @@ void fy_trace_fini(fy_trace *trace)
     *trace = (fy_trace){0};
 }
 
-/* Begins a record where the account stands. FERRY_ENOMEM. */
+/* Begins a record at the time up to which the account has counted. FERRY_ENOMEM. */
 static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolution_ns)
 {
     ferry_interval *intervals = fy_malloc(interval_max * sizeof(*intervals));
@@ -125,7 +126,7 @@ static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolu
     fy_account_to(f, f->account.activity, f->account.handler);
     fy_trace_fini(trace);
     *trace = (fy_trace){.intervals = intervals,
-                        .capacity = interval_max - 1, /* one is kept for the end */
+                        .capacity = interval_max - 1, /* `end` writes one more */
                         .resolution_ns = resolution_ns,
                         .on = true,
                         .bucket_start_ns = f->account.stamp_ns};
@@ -134,7 +135,7 @@ static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolu
     return 0;
 }
 
-/* Ends a record where the account stands. */
+/* Ends a record at the present time of the account. */
 static void end(ferry *f, fy_trace *trace)
 {
     fy_account_to(f, f->account.activity, f->account.handler);
@@ -171,8 +172,8 @@ static void name_file(const ferry *f, const char *folder, char path[PATH_BYTES])
     (void)snprintf(path, PATH_BYTES, "%s/rank-%d.trace", folder, f->rank);
 }
 
-/* Before the run, which may be long. Files that an earlier run has left here do not belong to this
- * one. */
+/* Makes the folder now: at the end of a long run an error would be too late. Removes this rank's
+ * file of an earlier run: it must not be taken for this run's. */
 static int make_room(ferry *f, const char *folder)
 {
     char path[PATH_BYTES];

@@ -1,11 +1,11 @@
-/* Alone: schedulers that look at no other rank. Objects run in the order in which they got their
- * tasks.
+/* Alone: schedulers that ask no other rank. Objects run in the order in which they got their tasks.
  *
- * none: nothing moves. The other two test programs and are no ways to balance:
- * rotate: every object moves to the next rank after each of its tasks. Mistakes in pack and unpack,
- * addresses that are kept beyond a poll, and a wrong order of messages show soon.
- * inplace: every object is packed, unpacked and its old data destroyed after each of its tasks, on
- * its own rank: mistakes in pack and unpack show on one rank already. */
+ * - none: no object moves.
+ * - rotate: every object moves to the next rank after each of its tasks. It is for tests of
+ *   programs. It soon shows mistakes in pack and unpack, addresses that a program keeps beyond a
+ *   poll, and a wrong order of messages.
+ * - inplace: every object is packed and unpacked after each of its tasks, on its own rank, and its
+ *   old data are destroyed. It shows mistakes in pack and unpack on one rank already. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -34,7 +34,8 @@ static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
     fy_waiting_add(waiting, item);
 }
 
-/* Moves what has just run to `rank`; with -1, and when migration is off, it stays. */
+/* Moves the object that has just run to `rank`. If `rank` is -1 or migration is off, the object
+ * stays. */
 static void settle(ferry_scheduling *s, fy_waiting *waiting, ferry_schedulable *item, int rank)
 {
     bool ran = item == waiting->running;

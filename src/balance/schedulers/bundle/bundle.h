@@ -1,8 +1,9 @@
-/* Bundle: the schedulers to compare with, those of the literature and none, and two that test
- * programs. Most jobs need no other than the default, so the shared library finds these in a
- * plug-in, ferry-schedulers.so, when one is asked for; programs that are linked to the static
- * library have them in them. They know what include/ferry/balance.h offers to any scheduler and
- * nothing else of the rank. */
+/* Bundle: all schedulers but the default. Seven are there for comparison: six from the literature,
+ * and `none`. Two test programs: `rotate` and `inplace`.
+ *
+ * Most jobs need the default alone. So the shared library finds these in a plug-in,
+ * ferry-schedulers.so, when a job asks for one. The static library contains them. They use what
+ * include/ferry/scheduler.h offers to any scheduler, and nothing else of the rank. */
 #ifndef FY_BUNDLE_H
 #define FY_BUNDLE_H
 
@@ -25,8 +26,8 @@ extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
     fy_scheduler_diffusion_sender, fy_scheduler_gradient, fy_scheduler_multilist,
     fy_scheduler_master, fy_scheduler_none, fy_scheduler_rotate, fy_scheduler_inplace;
 
-/* Gives the bundle, here or from its plug-in. FERRY_ENOTSUP: that cannot be opened, and
- * fy_error_text says why. Lends for ever. [application thread] */
+/* Gives the bundle: the one in this library, or that of the plug-in. FERRY_ENOTSUP: the plug-in
+ * cannot be opened; fy_error_text says why. Lends for ever. [application thread] */
 int fy_bundle_find(const fy_bundle **out);
 
 #endif

@@ -1,14 +1,19 @@
-/* Diffusion, receiver-initiated (prema.txt 5.4.2.2): a rank with little work asks the loads of a
- * neighbourhood and takes an object from the most loaded.
+/* Diffusion, receiver-initiated (prema.txt 5.4.2.2): a rank with little work asks a neighbourhood
+ * for its loads and takes an object from the most loaded rank.
  *
- * Load that waits at or below THRESHOLD starts it (0: nothing waits; START_AHEAD=1: also while the
- * last task runs; so it is without preemption). It sends QUERY to NEIGHBOURS ranks; when all have
- * sent LOAD, it sends REQUEST to the most loaded, which answers with an object, or with REFUSE;
- * then the next loaded is asked. A neighbourhood that had nothing is replaced by the next ranks at
- * once, so that all ranks are reached in time; when all had nothing, pauses grow up to BACKOFF_US.
- * Replies carry the number of their round; what is lost counts as nothing after TIMEOUT_US. Without
- * preemption the first that has load is asked: to wait for all would be to wait for the longest of
- * their tasks. */
+ * A rank begins a round when its waiting load is THRESHOLD or less and it runs no task. It begins
+ * earlier, while a task runs, if THRESHOLD is above 0, with START_AHEAD=1, and without preemption.
+ *
+ * - The rank sends QUERY to NEIGHBOURS ranks. Each answers LOAD.
+ * - When all have answered, the rank sends REQUEST to the most loaded. That rank sends an object,
+ *   or answers REFUSE. Then the rank asks the next most loaded.
+ * - If no neighbour had work, the next NEIGHBOURS ranks are asked immediately. So all ranks are
+ *   asked in time. If no rank had work, this rank pauses. The pauses grow up to BACKOFF_US.
+ *
+ * Answers carry the number of their round. After TIMEOUT_US a missing LOAD counts as 0, and a
+ * missing answer to REQUEST as a round without work. Without preemption a neighbour answers when
+ * its task ends. Then REQUEST goes to the first neighbour that has load, because waiting for all
+ * would be waiting for the longest task. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -35,7 +40,7 @@ typedef struct diffusion {
     phase phase;
     uint64_t round;
     fy_neighbours around;
-    int seen; /* ranks that had nothing since there was work */
+    int seen; /* ranks found without work since this rank last had some */
     int awaited;
     int neighbour_count; /* of this round */
     neighbour neighbours[FY_NEIGHBOURS_MAX];
@@ -46,7 +51,7 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t round, d
     fy_policy_tell(s, rank, what, round, fy_word_of(load));
 }
 
-/* The load that could be given away. */
+/* How many waiting objects this rank keeps for itself. */
 static uint32_t kept(const diffusion *state)
 {
     return state->waiting.running != NULL ? 0 : 1;
@@ -74,7 +79,7 @@ static void query(ferry_scheduling *s, diffusion *state)
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, state->timeout_ns));
 }
 
-/* No neighbour had work: on to the next, or to rest when none was left out. */
+/* No neighbour had work: asks the next ones. If all ranks have been asked, pauses. */
 static void replace_neighbours(ferry_scheduling *s, diffusion *state)
 {
     ferry_scheduling_wake(s, 0);
@@ -219,7 +224,8 @@ static void wake(ferry_scheduling *s, void *arg)
     }
 }
 
-/* Answers of one that has gone are not waited for; one that has come may have work. */
+/* Ranks have come or gone: starts anew. A rank that has gone answers no more, and one that has come
+ * may have work. */
 static void members(ferry_scheduling *s, void *arg)
 {
     diffusion *state = arg;

@@ -1,16 +1,20 @@
-/* Diffusion, sender-initiated (prema.txt 5.4.2.2): a rank with much work asks the loads of a
- * neighbourhood and sends an object to the least loaded.
+/* Diffusion, sender-initiated (prema.txt 5.4.2.2): a rank with much work asks a neighbourhood for
+ * its loads and sends an object to the least loaded rank.
  *
- * Objects are kept by load, the heaviest first, to run as to be sent. If the waiting load exceeds
- * HIGH at a new message or at the start of a task, QUERY goes to NEIGHBOURS ranks. When all have
- * sent LOAD, or TIMEOUT_US have passed, the heaviest object is OFFERed to the least loaded, if that
- * has less than this rank. The next round begins when it has answered by TAKE. A rank takes an
- * object only if it then has no more than the sender. It counts what it has promised to take from
- * others: else all that hear of an idle rank would send to it together. A neighbourhood in which
- * none had room is replaced by the next ranks. With PING_US the rounds also begin by the clock, so
- * that a rank in a long task hears that others have become idle; the longer the task has run, the
- * longer the pauses. Without preemption an answer takes a task: then objects are sent without an
- * offer. */
+ * Waiting objects are kept by load. The heaviest is the next to run and the next to be sent. A
+ * round begins at a new message or at the start of a task, if the waiting load exceeds HIGH.
+ *
+ * - The rank sends QUERY to NEIGHBOURS ranks. Each answers LOAD.
+ * - When all have answered, or after TIMEOUT_US, the rank sends OFFER of its heaviest object to the
+ *   least loaded neighbour, if the object and that load together are less than its own load.
+ * - That neighbour answers TAKE, with yes or no. It says yes only if it then has less load than the
+ *   sender. It counts the objects that it has promised to take. Otherwise all ranks that hear of an
+ *   idle rank would send to it together.
+ * - If no neighbour had room, the next NEIGHBOURS ranks are asked in the next round.
+ *
+ * With PING_US rounds also begin by the clock. So a rank in a long task learns that other ranks
+ * have become idle. The longer the task has run, the longer are the pauses between rounds. Without
+ * preemption a neighbour answers when its task ends. Then the object is sent without an offer. */
 #include <stdlib.h>
 
 #include "balance/schedulers/buckets.h"
@@ -37,10 +41,10 @@ typedef struct sender {
     uint64_t round;
     fy_neighbours around;
     int awaited;
-    int least; /* the least loaded that has answered, or -1 */
+    int least; /* the least loaded neighbour so far, or -1 */
     double least_load;
 
-    double promised; /* load to take from others */
+    double promised; /* load that this rank has promised to take */
     uint64_t promised_ns;
 } sender;
 
@@ -49,7 +53,8 @@ static double load_of(const sender *state)
     return state->waiting.load + state->running_load;
 }
 
-/* Waiting objects may leave. But a rank that runs nothing is about to run one. */
+/* Whether this rank has an object to give away. A rank that runs no task is about to run one, and
+ * keeps that object. */
 static bool overloaded(const sender *state)
 {
     return state->waiting.load > state->high &&
@@ -70,7 +75,8 @@ static void query(ferry_scheduling *s, sender *state)
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
 }
 
-/* Sends the heaviest object to `rank`, if there still is one too many; and looks for more. */
+/* Sends the heaviest object to `rank`, if this rank is still overloaded, and begins the next
+ * round. */
 static void send_heaviest(ferry_scheduling *s, sender *state, int rank)
 {
     if (!overloaded(state) || !ferry_scheduling_is_on(s) || !ferry_scheduling_accepts(s, rank))
@@ -81,7 +87,7 @@ static void send_heaviest(ferry_scheduling *s, sender *state, int rank)
     query(s, state);
 }
 
-/* The round is over: the next begins by the clock. */
+/* Ends the round. With PING_US the next begins by the clock. */
 static void rest(ferry_scheduling *s, sender *state)
 {
     uint64_t now_ns = ferry_scheduling_now(s), pause_ns = state->ping_ns;
@@ -91,7 +97,7 @@ static void rest(ferry_scheduling *s, sender *state)
     ferry_scheduling_wake(s, state->ping_ns != 0 ? now_ns + pause_ns : 0);
 }
 
-/* All answers are there, or will not come. */
+/* All neighbours have answered, or the time has passed. */
 static void decide(ferry_scheduling *s, sender *state)
 {
     const ferry_schedulable *item = fy_buckets_last(&state->waiting);
@@ -110,8 +116,8 @@ static void decide(ferry_scheduling *s, sender *state)
     fy_neighbours_pass(s, &state->around);
 }
 
-/* Whether what was to come should be here by now. Words that come during a task count when that has
- * ended. */
+/* Whether promised objects should have arrived by now. If messages came during a task, the time
+ * counts from its end. */
 static bool was_let_down(const sender *state, uint64_t now_ns)
 {
     bool since = state->started_ns > state->promised_ns;
@@ -120,7 +126,7 @@ static bool was_let_down(const sender *state, uint64_t now_ns)
     return now_ns - (since ? state->started_ns : state->promised_ns) > state->timeout_ns;
 }
 
-/* `source`, which has `their_load`, would send an object of `load`. */
+/* `source`, which has `their_load`, offers an object of `load`. */
 static void hear_offer(ferry_scheduling *s, sender *state, int source, double their_load,
                        double load)
 {
@@ -135,7 +141,7 @@ static void hear_offer(ferry_scheduling *s, sender *state, int source, double th
     fy_policy_tell(s, source, TAKE, take, 0);
 }
 
-/* The answer to an offer; one that comes late is as good. */
+/* The answer to an offer. A late answer counts too. */
 static void hear_take(ferry_scheduling *s, sender *state, int source, bool take)
 {
     if (state->phase == OFFERING && source == state->least)
@@ -253,11 +259,12 @@ static void wake(ferry_scheduling *s, void *arg)
         decide(s, state);
         return;
     }
-    state->phase = IDLE; /* an offer that was not answered is none */
+    state->phase = IDLE; /* an offer without an answer has lapsed */
     query(s, state);
 }
 
-/* Answers of one that has gone are not waited for; one that has come may have nothing to do. */
+/* Ranks have come or gone: starts anew. A rank that has gone answers no more, and one that has come
+ * may be idle. */
 static void members(ferry_scheduling *s, void *arg)
 {
     sender *state = arg;

@@ -1,16 +1,21 @@
-/* Gradient (prema.txt 5.4.2.3): word of an idle rank spreads from neighbour to neighbour, and who
- * has too much offers it work.
+/* Gradient (prema.txt 5.4.2.3): an idle rank makes itself known from neighbour to neighbour, and a
+ * rank with too much work offers it objects.
  *
- * A rank at or below LOW waiting objects is underloaded, above HIGH (LOW at least) overloaded; at 0
- * it is underloaded when no task runs either, but without preemption already during its last. An
- * underloaded rank sends STATUS (itself, proximity 0) to its neighbours: the NEIGHBOURS / 2 ranks
- * before it and as many behind it. If FAR is 1, it sends to ranks at growing powers of two as well,
- * so that the word reaches all in logarithmic time. A rank that hears it and is not overloaded
- * keeps it if it is nearer than what it knows, and passes it on with proximity + 1. An overloaded
- * rank commits first. It sends OFFER (how many) to the nearest it knows. That asks for some of them
- * by TAKE: at most BATCH, less what it was promised by others, maybe 0. The objects then travel
- * together. After EXPIRE_US the knowledge of an underloaded rank gives way to any other. A rank
- * that stays underloaded says so again after growing pauses. */
+ * A rank is overloaded if more than HIGH objects wait (HIGH is at least LOW). It is underloaded if
+ * LOW or fewer wait. If LOW is 0, it must also run no task; without preemption it may run its last.
+ *
+ * - An underloaded rank sends STATUS (its number, proximity 0) to its neighbours: the NEIGHBOURS /
+ *   2 ranks before it and as many after it. With FAR=1 neighbours are also the ranks at distances
+ *   of growing powers of two. Then all ranks hear of it in logarithmic time.
+ * - A rank keeps a STATUS if it is nearer than the one that it knows. If the rank is not
+ *   overloaded, it passes the STATUS on with proximity + 1.
+ * - An overloaded rank commits first: it sends OFFER (how many objects) to the nearest underloaded
+ *   rank that it knows.
+ * - That rank answers TAKE: how many of them it wants, BATCH at most. 0 means none. The objects
+ *   then travel together.
+ *
+ * A known STATUS that is older than EXPIRE_US gives way to any other. A rank that stays underloaded
+ * sends STATUS again after growing pauses. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -34,10 +39,10 @@ typedef struct gradient {
     uint32_t proximity;
     uint64_t heard_ns;
     bool offered;      /* an offer is out */
-    uint32_t promised; /* objects on their way here */
+    uint32_t promised; /* objects that others have promised and not sent yet */
     uint64_t promised_ns;
     bool announced;
-    uint64_t pause_ns; /* until it is said again; grows */
+    uint64_t pause_ns; /* until the next STATUS; grows */
 } gradient;
 
 static bool underloaded(const ferry_scheduling *s, const gradient *g)
@@ -59,7 +64,7 @@ static void spread(ferry_scheduling *s, const gradient *g, int source, int rank,
             fy_policy_tell(s, g->neighbours[i], STATUS, (uint64_t)rank, proximity);
 }
 
-/* Says that there is nothing to do here, when it is so and was not said lately. */
+/* Sends STATUS, if this rank is underloaded and has not sent it lately. */
 static void announce(ferry_scheduling *s, gradient *g)
 {
     if (!underloaded(s, g) || !ferry_scheduling_is_on(s) || g->neighbour_count == 0)
@@ -116,7 +121,7 @@ static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t cou
         fy_waiting_remove(&g->waiting, item);
         ferry_scheduling_migrate(s, item, source);
     }
-    /* Objects that were promised and are gone meanwhile. */
+    /* Some promised objects are no longer here: tells the other rank how many do not come. */
     if (count > 0)
         fy_policy_tell(s, source, TAKE, 0, count);
     offer(s, g);
@@ -219,7 +224,8 @@ static void message(ferry_scheduling *s, void *arg, int source,
     }
 }
 
-/* Still nothing to do: what others knew of it has expired. A promise that old was not kept. */
+/* This rank is still idle, and its last STATUS has expired on the other ranks: sends STATUS again.
+ * A promise as old as this was not kept. */
 static void wake(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
@@ -232,7 +238,8 @@ static void wake(ferry_scheduling *s, void *arg)
         ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, g->expire_ns));
 }
 
-/* An offer to one that has gone is not answered, and one that has come has heard nothing. */
+/* Ranks have come or gone. A rank that has gone does not answer an offer, and one that has come has
+ * heard nothing of this rank. */
 static void members(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;

@@ -1,22 +1,26 @@
-/* Master and workers (prema.txt 5.4.2.5): what waits anywhere is collected on one rank, which hands
- * it out.
+/* Master and workers (prema.txt 5.4.2.5): the waiting objects of all ranks are collected on one
+ * rank, which hands them out.
  *
- * Masters form a tree over the ranks that take objects now, by their places among them. The first
- * of every GROUP is the master of these. The first of every GROUP * GROUP is the master of those
- * masters, and so on up to the first, the root. With GROUP at 0 there is the root alone. Every rank
- * sends what it has beyond the next task to the root. A rank without work sends REQUEST to its
- * master, which sends CHUNK objects; with FACTORING=1 its share of half of what is left, if that is
- * more, so that chunks shrink towards the end. A master that has nothing remembers who asked it and
- * asks the one above for as many; at the root requests wait for work. With DISTRIBUTED=1 nothing is
- * collected: ranks begin with what they have, and only what is on masters is handed out.
+ * Masters form a tree over the ranks that take objects, in the order of these ranks. The first of
+ * every GROUP ranks is the master of that group. The first of every GROUP * GROUP ranks is the
+ * master of the masters among them, and so on up to the first rank, the root. With GROUP=0 the root
+ * is the only master.
  *
- * Without preemption a master that runs a task lets all its workers wait for it, so it runs none
- * while they ask. It runs one only when it has heard no request for IDLE_US: its workers may be
- * gone.
+ * - Every rank sends what it has beyond its next task to the root. With DISTRIBUTED=1 it keeps
+ *   that: masters hand out only objects that are on masters.
+ * - A rank without work sends REQUEST to its master. The master sends CHUNK objects. With
+ *   FACTORING=1 it sends the rank's share of half of what is left, if that is more. So chunks
+ *   shrink towards the end.
+ * - A master without objects remembers which ranks have asked, and asks its own master for as many
+ *   chunks. At the root requests wait for work.
  *
- * When ranks come or go all ask anew. A master remembers whoever asks it, also one that it does not
- * know of yet, or not as its worker, and serves who takes objects: so none is forgotten while some
- * know less than others. */
+ * Without preemption all workers wait for a master that runs a task. So a master of CROWD workers
+ * or more runs no task while they ask. It runs one only after IDLE_US without a request, because
+ * its workers may be gone.
+ *
+ * When ranks join or leave, all ranks ask anew. For a while some ranks know more of the change than
+ * others. So a master remembers every rank that asks, even one that it does not know as its worker,
+ * and serves those that take objects. No request is forgotten. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +29,7 @@
 #include "base/alloc.h"
 
 enum { REQUEST };
-enum { CROWD = 4 }; /* workers: fewer would lack the one that is their master */
+enum { CROWD = 4 }; /* with fewer workers the master runs tasks too: a job cannot spare it */
 
 typedef struct asker {
     int rank;
@@ -36,11 +40,11 @@ typedef struct master {
     fy_waiting waiting;
     int root;
     int parent;   /* -1: this is the root */
-    int children; /* ranks that are to ask here; 0: a worker only */
+    int children; /* ranks that ask this rank for work; 0: it is a worker only */
     int group;
     uint32_t chunk;
     bool factoring, distributed;
-    uint64_t idle_ns, heard_ns; /* when a request came last */
+    uint64_t idle_ns, heard_ns; /* when the last request came */
 
     bool asked;
     asker *askers; /* oldest first, from `asker_first` on */
@@ -71,9 +75,10 @@ static asker *asker_at(const master *m, uint32_t index)
     return &m->askers[m->asker_first + index];
 }
 
-/* Asks for what is wanted here, and again as soon as something has come. Objects that come while a
- * task runs are here only when it has ended. So a master that waited for all of them would have
- * nothing for the ranks that ask meanwhile. If too many come, the rest is its stock. */
+/* Asks the parent for as many chunks as this rank and its askers want, and asks again as soon as
+ * something has come. Objects that come while a task runs are here only when it has ended. So a
+ * master that waited for all of them would have nothing for the ranks that ask meanwhile. If too
+ * many come, the rest is its stock. */
 static void ask(ferry_scheduling *s, master *m)
 {
     if (m->parent < 0 || m->asked || !ferry_scheduling_is_on(s))
@@ -95,7 +100,7 @@ static uint32_t chunk_of(const ferry_scheduling *s, const master *m)
     return m->factoring && share > m->chunk ? share : m->chunk;
 }
 
-/* Takes out the oldest of those who asked and take objects; false when there is none. */
+/* Removes the oldest asker whose rank takes objects. Returns false if there is none. */
 static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
 {
     uint32_t i = 0;
@@ -112,7 +117,7 @@ static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
     return true;
 }
 
-/* Hands out to who asked, oldest first. */
+/* Hands out objects to the ranks that have asked, the oldest request first. */
 static void serve(ferry_scheduling *s, master *m)
 {
     asker a;
@@ -124,7 +129,8 @@ static void serve(ferry_scheduling *s, master *m)
     ask(s, m);
 }
 
-/* Sends to the root what is not for here; what comes to a worker or a master comes from above. */
+/* Sends an object to the root that this rank does not need. Objects that have come from another
+ * rank stay: a master has sent them. */
 static void collect(ferry_scheduling *s, master *m, ferry_schedulable *item)
 {
     if (m->parent >= 0 && !m->distributed && !item->arrived && surplus(s, m) > 0 &&
@@ -145,7 +151,7 @@ static int parent_of(int place, int group, int places)
     return 0;
 }
 
-/* Finds this rank's master and its workers, among those that are there. */
+/* Finds this rank's master and workers among the ranks that take objects. */
 static void find_masters(ferry_scheduling *s, master *m)
 {
     int places = ferry_scheduling_acceptor_count(s) + 1, place = 0;

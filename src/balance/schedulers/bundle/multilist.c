@@ -1,18 +1,27 @@
-/* Prioritized multi-list (prema.txt 5.4.2.4): every rank knows where the object is that is most
- * wanted on it.
+/* Prioritized multi-list (prema.txt 5.4.2.4): every rank knows which rank has the object that it
+ * wants most.
  *
- * An object has a priority for each rank (ferry_scheduling_priority), so what waits here has a head
- * for each: the object that is best for it. Each rank keeps one number per rank: the priority, for
- * itself, of the head that it could get there, 0 for none. A rank tells another by HEAD when its
- * head for that comes, goes, or changes by a quarter. A rank without work (or, without preemption,
- * with its last task) sends REQUEST to the rank with the greatest number. That sends the object
- * that is best for the asker, whatever its priority has become, or NONE. If numbers are equal, each
- * rank begins with another. A rank with work asks too, for an object that is better by more than a
- * quarter than all that it has. Deviation: the thesis runs the better object next, wherever it is.
- * Here a rank runs its own best until that has come, so that it does not wait for a migration. It
- * runs an object that has come so before anybody else can have it. Each choice looks at all that
- * waits, where the thesis keeps sorted lists, since priorities change without a call. Telling all
- * others costs messages in proportion to the ranks: meant for up to a few hundred. */
+ * An object has a priority for each rank (ferry_scheduling_priority). So the objects that wait on a
+ * rank have one *head* for each other rank: the object with the highest priority for that rank.
+ *
+ * - Each rank keeps one number for each other rank: the priority, for itself, of its head there; 0
+ *   if that rank has nothing for it.
+ * - A rank sends HEAD to another rank when the head for that rank comes, goes, or changes by a
+ *   quarter.
+ * - A rank without work sends REQUEST to the rank with the greatest number. Without preemption it
+ *   does so when its last task begins. That rank sends its head for the asker, whatever the
+ *   priority is now, or answers NONE. If several numbers are equal, different ranks begin with
+ *   different ones.
+ * - A rank with work also asks, if another rank has an object that is better by more than a quarter
+ *   than all its own.
+ *
+ * Deviation: in the thesis the better object runs next, wherever it is. Here a rank runs its own
+ * best object until the better one has come, so that it does not wait for a migration. The fetched
+ * object runs next, before another rank can take it.
+ *
+ * Each choice looks at all waiting objects, because priorities change without a call. The thesis
+ * keeps sorted lists. A rank tells all others, so messages grow with the number of ranks: this
+ * scheduler is meant for up to a few hundred ranks. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -21,18 +30,19 @@
 
 enum { HEAD, REQUEST, NONE };
 
-static const double NEWS_FACTOR = 1.25, LEAST = 1e-9; /* to be had at all, however little wanted */
+static const double NEWS_FACTOR = 1.25,
+                    LEAST = 1e-9; /* of an object that can be had: above 0, which means none */
 
 typedef struct other {
-    double theirs; /* priority here of what could be had there; 0: nothing */
-    double told;   /* what it was told of this rank */
+    double theirs; /* priority, for this rank, of its head there; 0: none */
+    double told;   /* the number that this rank has sent to it */
 } other;
 
 typedef struct multilist {
     fy_waiting waiting;
     int asked; /* a rank, or -1 */
     int start;
-    const ferry_schedulable *fetched; /* has come because it was better, and has not run; or NULL */
+    const ferry_schedulable *fetched; /* came because it was better, and has not run yet; or NULL */
     other others[];                   /* by rank */
 } multilist;
 
@@ -41,7 +51,8 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
     fy_policy_tell(s, rank, what, fy_word_of(priority), 0);
 }
 
-/* The head of the list of `rank`, of what it can have; NULL when nothing waits. */
+/* The waiting object with the highest priority for `rank`; NULL: there is none. A fetched object is
+ * for this rank alone. */
 static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int rank)
 {
     ferry_schedulable *best = NULL;
@@ -57,7 +68,8 @@ static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int 
     return best;
 }
 
-/* Fetched objects stay; else one stays for this rank when none runs. */
+/* Whether another rank can have an object. A fetched object stays here. If no task runs, one object
+ * stays for this rank. */
 static bool can_give(ferry_scheduling *s, const multilist *m)
 {
     bool keeps_one = m->waiting.running == NULL || m->fetched != NULL;
@@ -70,8 +82,8 @@ static double wanted(ferry_scheduling *s, const ferry_schedulable *item, int ran
     return priority > LEAST ? priority : LEAST;
 }
 
-/* The number that `rank` is to know now; `changed` has come, or gone. The number that it was told
- * stays true when the head has not become much less: then a good one is found soon. */
+/* The number that `rank` should know now. `changed` has come or gone, or is NULL. If the number
+ * that it knows is still about right, the search ends at the first object that shows so. */
 static double head_now(ferry_scheduling *s, const multilist *m, int rank,
                        const ferry_schedulable *changed)
 {
@@ -87,7 +99,7 @@ static double head_now(ferry_scheduling *s, const multilist *m, int rank,
     return highest;
 }
 
-/* Tells each rank what is to be had here, unless it knows. `changed` may be NULL. */
+/* Tells each other rank its number, if that has changed by a quarter. `changed` may be NULL. */
 static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable *changed)
 {
     bool gives = can_give(s, m);
@@ -102,7 +114,7 @@ static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable 
     }
 }
 
-/* Another rank is asked only if it has more than this. Below 0: nothing is needed. */
+/* This rank asks another only for a number above this one. Below 0: it needs nothing. */
 static double least_wanted(ferry_scheduling *s, const multilist *m)
 {
     if (m->waiting.count == 0)
@@ -216,7 +228,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     }
 }
 
-/* Nothing is to be had from those that have gone; those that have come are told with the rest. */
+/* Ranks have come or gone. Those that have gone have nothing any more. All others are told anew. */
 static void members(ferry_scheduling *s, void *arg)
 {
     multilist *m = arg;

@@ -1,19 +1,23 @@
-/* Stealing: a rank without work asks one other at a time (prema.txt 5.4.2.2).
+/* Stealing: a rank without work asks one other rank at a time (prema.txt 5.4.2.2).
  *
- * A thief sends REQUEST to its victim, which answers with an object, or with REFUSE; then the next
- * victim is asked, in an order that differs from rank to rank. A victim gives the heaviest of its
- * waiting objects, also the only one when it runs a task itself; one that is just about to run its
- * only object keeps it. While tasks are short (AHEAD_US) a thief asks already when its last task
- * begins, and a victim gives several objects at once, up to half of what waits.
+ * - The thief sends REQUEST to its victim. The victim sends an object or answers REFUSE. Then the
+ *   thief asks the next victim, in an order that differs from rank to rank.
+ * - A victim gives the heaviest of its waiting objects. If it runs a task, it gives its only
+ *   waiting object too. If it runs none, it keeps one, which it is about to run.
+ * - While tasks are short (below AHEAD_US) a thief asks already when its last task begins. A victim
+ *   then gives several objects together, up to half of the waiting ones.
+ * - A victim remembers the ranks that it refused. When it has more work than it runs, it sends HINT
+ *   to as many of them. A rank that still has no work asks then. Another answers DECLINE, and the
+ *   victim sends the HINT to the next. So new work reaches idle ranks immediately.
  *
- * A victim remembers whom it refused. When it has more work than it runs, it sends HINT to as many
- * of them; one that still has no work comes and asks, another answers DECLINE and the next is told.
- * So new work finds idle ranks at once. Idle ranks that were refused by all need not ask again.
- * They do so all the same, one victim at a time after growing pauses (up to BACKOFF_US). For a
- * victim remembers a bounded number only, and a hint may meet a thief that waits for a slow answer.
+ * Idle ranks that all others have refused need not ask again, since they get a HINT. They still
+ * ask, one victim at a time, after pauses that grow up to BACKOFF_US. The reasons: a victim
+ * remembers at most BEGGARS_MAX ranks, and a HINT may reach a thief that still waits for a slow
+ * answer.
  *
- * An answer may be lost when a victim could not send an object: after TIMEOUT_US a request counts
- * as refused. Requests carry a number, so a late refusal is not taken for the answer to another. */
+ * If a victim cannot send the object, no answer comes. So a request without an answer counts as
+ * refused after TIMEOUT_US. Requests carry a number, so a late refusal does not end a later
+ * request. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -39,7 +43,7 @@ typedef struct stealing {
     int stride; /* from victim to victim; has no common divisor with the number of ranks */
     int refusals;
 
-    int beggars[BEGGARS_MAX]; /* ring of those refused, oldest first */
+    int beggars[BEGGARS_MAX]; /* ring of the ranks refused, oldest first */
     uint32_t beggar_first, beggar_count;
 } stealing;
 
@@ -88,7 +92,7 @@ static void ask(ferry_scheduling *s, stealing *state)
     ferry_scheduling_wake(s, state->asked_ns + state->timeout_ns);
 }
 
-/* The request in flight, if any, will bring nothing. */
+/* The victim has refused, or has not answered in time: asks the next. */
 static void refused(ferry_scheduling *s, stealing *state)
 {
     state->asked = false;
@@ -107,7 +111,7 @@ static void refused(ferry_scheduling *s, stealing *state)
         state->backoff_ns = state->backoff_max_ns;
 }
 
-/* There is work again: the next time there is none, all are asked anew. */
+/* There is work again. When it has ended, this rank asks all others anew. */
 static void fed(ferry_scheduling *s, stealing *state)
 {
     state->refusals = 0;
@@ -280,7 +284,8 @@ static void wake(ferry_scheduling *s, void *arg)
     ask(s, state);
 }
 
-/* One that has gone answers nothing; one that has come may have work. */
+/* Ranks have come or gone: starts anew. A rank that has gone answers no more, and one that has come
+ * may have work. */
 static void members(ferry_scheduling *s, void *arg)
 {
     stealing *state = arg;

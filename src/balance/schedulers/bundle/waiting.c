@@ -15,7 +15,8 @@ static void put(fy_waiting *waiting, uint32_t at, const fy_weighed *entry)
     entry->item->mark = at;
 }
 
-/* Puts `entry` at the free place `at` of the `count` places, or where it belongs above or below. */
+/* Puts `entry` at the free place `at` of the heap of `count` places, or moves it up or down to
+ * where its load belongs. */
 static void settle(fy_waiting *waiting, uint32_t at, uint32_t count, fy_weighed entry)
 {
     for (; at > 0 && is_before(&entry, &waiting->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -34,7 +35,7 @@ static double load_of(const fy_waiting *waiting, const ferry_schedulable *item)
     return waiting->ordered ? waiting->heap[(uint32_t)item->mark].load : item->mark;
 }
 
-/* There is no memory for the heap: continues without it. */
+/* There is no memory for the heap: goes on without it. */
 static void lose_order(fy_waiting *waiting)
 {
     for (uint32_t i = 0; i < waiting->count; i++)
@@ -114,7 +115,7 @@ void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item)
         return;
     unlink_item(waiting, item);
     waiting->load -= load_of(waiting, item);
-    /* Sums of fractions do not come back to zero by themselves. */
+    /* Rounding: after loads were added and subtracted the sum need not be exactly zero. */
     if (--waiting->count == 0 || waiting->load < 0)
         waiting->load = 0;
     if (waiting->ordered && waiting->heap[waiting->count].item != item)
