@@ -19,7 +19,7 @@ typedef struct command {
 static const command commands[] = {
     {"run", cmd_run, "run a program as a job of several ranks on this machine"},
     {"join", cmd_join, "run a program as one more rank of a running job"},
-    {"why", cmd_why, "print what each rank of a running job does, and who waits for whom"},
+    {"why", cmd_why, "print what each rank of a running job does, and which ranks wait"},
     {"report", cmd_report, "draw what the ranks of a traced run did"},
     {"sim", cmd_sim, "run a program on many simulated ranks in one process"},
     {"swarm", cmd_swarm, "run a program under many seeds and faults; shrink what fails"},

@@ -23,15 +23,17 @@ bool cmd_sim_option(const char *command, int letter, const char *value);
 
 #define CMD_SIM_HELP                                                                               \
     "  -n, --ranks N           how many ranks, 1 to 65536; 1 by default\n"                         \
-    "  -m, --ranks-max N       how many numbers for ranks, with those that ferry_spawn starts\n"   \
+    "  -m, --ranks-max N       how many ranks there may be, with those that ferry_spawn starts\n"  \
     "  -N, --net NET           shm (the default), ethernet-100m, ethernet-1g, infiniband-hdr,\n"   \
     "                          cloud, torus, or a file (docs/simulator.md)\n"                      \
     "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...\n"                  \
-    "  -q, --quantum TIME      helpers look for messages every TIME; else each wakes them\n"       \
-    "  -C, --cpu FACTOR        measured processor time counts FACTOR in virtual time; else it\n"   \
-    "                          is free, and the run is the same each time\n"                       \
+    "  -q, --quantum TIME      helpers look for messages every TIME; by default each message\n"    \
+    "                          wakes them\n"                                                       \
+    "  -C, --cpu FACTOR        measured processor time counts FACTOR in virtual time; by "         \
+    "default\n"                                                                                    \
+    "                          it takes none, and equal runs are the same\n"                       \
     "  -S, --stack BYTES       stack of a rank; 64 KiB by default\n"                               \
     "  -T, --time-limit TIME   ends the run as stuck at this virtual time\n"                       \
-    "  -M, --memory BYTES      ends it as broken when so much more memory is in use than before\n"
+    "  -M, --memory BYTES      ends the run as broken if its memory grows by more than BYTES\n"
 
 #endif

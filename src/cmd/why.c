@@ -22,7 +22,7 @@ static const char help[] =
     "(ferry run, mpirun, or the program itself with FERRY_RANKS), or the number of the process or\n"
     "thread of a rank. If mpirun runs the job on several machines, it prints what the ranks of\n"
     "this machine do, and the deadlocks that they are in, with ranks of other machines too.\n"
-    "The job is not stopped. Of a rank that does not call Ferry, only what it does is printed.\n"
+    "The job is not stopped. If a rank does not call Ferry, what it told before is printed.\n"
     "SIGUSR1 to the process that started the ranks prints the same on the job's standard error,\n"
     "with mpirun for each machine.\n"
     "\n"
