@@ -60,6 +60,7 @@ look()
         have mpicc.openmpi && have mpirun.openmpi || want "openmpi-bin libopenmpi-dev"
         have mpicc.mpich && have mpirun.mpich || want "mpich libmpich-dev"
         compiles nettle/sha1.h || want nettle-dev
+        compiles netgen/nglib.h || want libnglib-dev # the mesher of apps/front
         have valgrind && compiles valgrind/callgrind.h || want valgrind
         if ! have clang; then
             want clang
