@@ -1,7 +1,8 @@
 #!/bin/sh
 # The instructions that operations execute stay within bench/instructions.budgets, with 5% room:
 # instructions.sh PROGRAM BUDGETS CONFIG COMPILER. A budget of nothing must fail, which shows that
-# the test can. Status 77: they cannot be counted here.
+# the test can. Times that the library measures decide how often it polls, so a busy machine adds
+# instructions: one count of three has to stay within. Status 77: they cannot be counted here.
 set -u
 program=$1 budgets=$2 config=$3 compiler=$4
 room=1.05
@@ -21,8 +22,6 @@ sh "$(dirname "$0")/format.sh" "$program" || exit 1
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-"$program" --json --quick >"$scratch/json" || exit 1
-
 # Names what passes its budget, times $1.
 over()
 {
@@ -33,5 +32,10 @@ over()
         END { exit bad }' "$scratch/json"
 }
 
-over 0 >/dev/null && { echo "a budget of nothing is kept"; exit 1; }
-over $room
+for attempt in first second third; do
+    "$program" --json --quick >"$scratch/json" || exit 1
+    over 0 >/dev/null && { echo "a budget of nothing is kept"; exit 1; }
+    echo "$attempt count:"
+    over $room && exit
+done
+exit 1

@@ -2,9 +2,9 @@
 # Goal: the cost of closing for a rank does not grow with the number of the others. If a rank dies
 # while they close, all that still wait notice. Method: counts frames of a small program on 256 and
 # 1,024 ranks. Then a rank dies at every 100 ns of its end, and one that is heard of while others
-# leave a program that goes on after deaths. No run waits for ever.
+# leave a program that goes on after deaths. No run waits for ever. $4: of so many runs, one is made.
 set -u
-ferry=$1 hello=$2 goes_on=$3
+ferry=$1 hello=$2 goes_on=$3 stride=${4:-1}
 failures=0
 # A run that is ended does not free its memory: that is no leak of its program.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
@@ -43,7 +43,7 @@ lives()
 end=$(end_of 24 "$hello") step=0
 while [ $step -lt 30 ]; do
     lives 24 "die=3@$((end - step * 100))ns" "$hello"
-    step=$((step + 1))
+    step=$((step + stride))
 done
 
 # Others hear of a death 0.4 ms later. One rank stands still, so that they are in the last barrier
@@ -51,6 +51,6 @@ done
 end=$(end_of 8 "$goes_on") step=0
 while [ $step -lt 60 ]; do
     lives 8 "stop=4@$((end - 1000))ns:$((399000 + step * 50))ns,die=3@${end}ns" "$goes_on"
-    step=$((step + 1))
+    step=$((step + stride))
 done
 exit $((failures > 0))

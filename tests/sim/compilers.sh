@@ -3,7 +3,7 @@
 # type. Method: the workload and a balanced program, built by gcc and clang, for release and for
 # debugging, run on the same places with the same seeds and compared with those of this build. A
 # compiler that is absent is left out, and said so. `make test` compares each compiler's build and
-# each type's once; `make soak` all.
+# each type's once, with little optimisation, which takes long; `make soak` all.
 #
 #     compilers.sh FERRY SOURCE WORKLOAD SYNTHETIC [all]
 set -u
@@ -18,7 +18,7 @@ build()
 {
     folder=$scratch/$1-$2
     cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER="$1" -DCMAKE_BUILD_TYPE="$2" \
-        -DCMAKE_C_FLAGS_DEBUG= -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
+        -DCMAKE_C_FLAGS_DEBUG= -DCMAKE_C_FLAGS_RELEASE="$3" -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
         cmake --build "$folder" --target ferry ferry_port_sim ferry_bundle ferry_report --parallel 2 || return
     # shellcheck disable=SC2086
     set -- "$1" -std=c11 $3 -w -D_GNU_SOURCE -I"$source/include" -I"$source/apps" \
@@ -71,9 +71,9 @@ for compiler in gcc clang; do
         echo "$compiler: absent, left out"
         continue
     fi
-    for type in 'Debug -O0' 'Release -O3 -DNDEBUG'; do
+    for type in 'Debug -O0' 'Release -O1 -DNDEBUG' 'Release -O3 -DNDEBUG'; do
         case ${all:-some}$compiler$type in
-        somegccR* | someclangD*) continue ;;
+        somegccR* | someclangD* | some*-O3* | all*-O1*) continue ;;
         esac
         build $compiler "${type%% *}" "${type#* }" >"$scratch/log" 2>&1 ||
             { tail -5 "$scratch/log"; exit 1; }
