@@ -384,8 +384,8 @@ typedef struct ferry_stats {
     uint64_t task_cpu_ns; /* processor time inside tasks */
     uint64_t idle_ns;     /* waiting with nothing to do */
     /* The rest of the time inside calls that poll: scheduling, packing, sending, and handlers
-     * shorter than a microsecond. Handlers and this are counted only from the first task or
-     * ferry_trace_start on: before that, no clock is read for them. */
+     * shorter than a microsecond. This time and that of handlers are counted only from the first
+     * task or ferry_trace_start on: before that, no clock is read for them. */
     uint64_t runtime_ns;
     uint64_t helper_ns; /* processor time of the helper thread */
     /* Processor time of runtime_ns. That is wall time, so it also contains what other programs

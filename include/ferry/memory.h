@@ -5,8 +5,8 @@
  * which put to any address. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
  *
  * A put or get that is not a plain copy is sent by messages. In a handler it may return
- * FERRY_EAGAIN: nothing was started, and no event will come (docs/limits.md). FERRY_ERANGE: over 1
- * MiB at the caller, not all of it mapped memory. */
+ * FERRY_EAGAIN: nothing was started, and no event will come (docs/limits.md). FERRY_ERANGE:
+ * the caller's data have over 1 MiB, and a part of them is not mapped. */
 #ifndef FERRY_MEMORY_H
 #define FERRY_MEMORY_H
 

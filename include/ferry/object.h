@@ -60,10 +60,11 @@ typedef struct ferry_object_ops {
      * and `priority` make no calls to Ferry and return fast. Both may run on the helper thread
      * while a task of another object runs. */
     double (*granularity)(ferry *f, const void *data);
-    /* How much the object is to be on `rank`, for schedulers that use it: an entry of the papers'
-     * priority vector. `load` is the load of all its pending tasks. `dependencies` says how many of
-     * the objects that it depends on (ferry_balance_add) are there, by best guess. NULL: the
-     * priorities given to ferry_balance_add, else load * (1 + dependencies). */
+    /* How much the object should be on `rank`, for schedulers that use it; greater is better: an
+     * entry of the papers' priority vector. `load` is the load of all its pending tasks.
+     * `dependencies` says how many of the objects that it depends on (ferry_balance_add) are there,
+     * by best guess. NULL: the priorities given to ferry_balance_add, else load * (1 +
+     * dependencies). */
     double (*priority)(ferry *f, const void *data, int rank, double granularity, double load,
                        uint32_t dependencies);
     uint32_t flags; /* FERRY_OBJECT_SHARED or 0 */

@@ -235,10 +235,10 @@ FERRY_API int ferry_window_attribute_delete(ferry_window *window, const void *ke
 /* Makes a view of the `count` elements of this rank from `first` on: each gets a value of
  * `value_bytes` zero bytes. `*out` is where they are, the first at a cache line. Lends it until the
  * window is freed. These elements keep their size: a put of another size, or of no value, fails
- * with FERRY_EINVAL. The program uses the memory while no rank has an operation on these elements
- * in flight. If a rank dies in a put, the element becomes zero bytes. FERRY_EINVAL: an element has
- * a value, or none is named; FERRY_ENOMEM. Then no element has changed; the array may be longer.
- * [app thread | never blocks] */
+ * with FERRY_EINVAL. The program uses the memory while no operation on these elements is in flight.
+ * If a rank dies in a put, the element becomes zero bytes. FERRY_EINVAL: an element has a value, or
+ * `count` is 0; FERRY_ENOMEM. Then no element has changed; the array may be longer. [app thread |
+ * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_view(ferry_window *window, int64_t first, size_t count,
                                                size_t value_bytes, void **out);
 

@@ -25,9 +25,9 @@ FERRY_API FERRY_MUST_USE int ferry_window_xarray_create(ferry_window *window, in
                                                         ferry_xarray **out);
 
 /* Where a cell is in the window: on `*rank`, element `*index`. `x` was created with `first` on all
- * ranks; `block` is the number of any block, and `point` lies in it or its ghost cells. It looks at
- * every block before. FERRY_EINVAL: no such block or cell, or the floor plan is a share. [app
- * thread, handlers | never blocks] */
+ * ranks; `block` is the number of any block, and `point` lies in it or its ghost cells. It goes
+ * through all blocks with lower numbers. FERRY_EINVAL: no such block or cell, or the floor plan is
+ * a share. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_xarray_find(const ferry_xarray *x, int64_t first,
                                                       int32_t block, ferry_point point, int *rank,
                                                       int64_t *index);
