@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-/* Reads a file of /proc, which does not tell its size. Gives `*out`; 0 or errno. */
+/* Reads a file of /proc, whose size is not known. Gives `*out`. Returns 0 or errno. */
 static int read_all(const char *path, char **out, size_t *bytes)
 {
     enum { PIECE_BYTES = 16384 };
@@ -37,8 +37,8 @@ static int read_all(const char *path, char **out, size_t *bytes)
     return error;
 }
 
-/* Makes one piece of memory of the strings, each of which has its end, and of what points to them.
- */
+/* Makes one allocation with an array of pointers, and the strings that they point to. Each string
+ * has its end in `text`. */
 static char **point_at(const char *text, size_t bytes)
 {
     size_t count = 0;
@@ -115,5 +115,6 @@ void fy_nodes_child_prepare(void *program)
         close(p->connection);
     cpu_set_t all;
     memset(&all, 0xff, sizeof(all));
-    (void)sched_setaffinity(0, sizeof(all), &all); /* the kernel leaves out what is not ours */
+    /* The kernel leaves out processors that this process may not use. */
+    (void)sched_setaffinity(0, sizeof(all), &all);
 }

@@ -1,18 +1,18 @@
-/* Child: what a process runs that this one starts as a further rank, and in what surroundings. */
+/* Child: the program and the environment of a process that this one starts as a further rank. */
 #ifndef FY_NODES_CHILD_H
 #define FY_NODES_CHILD_H
 
 #include <limits.h>
 
-/* Variables of the binding's launcher that a child must not inherit: it would pass for its parent.
- */
+/* The traces of the binding's launcher that a child must not inherit. Otherwise it would be taken
+ * for its parent. */
 typedef struct fy_nodes_launcher {
-    const char *const *variables; /* how those of the environment begin; the last is NULL */
-    int connection;               /* a file descriptor that is its parent's; -1: none */
+    const char *const *variables; /* how the names of its variables begin; the last is NULL */
+    int connection;               /* a file descriptor that belongs to the parent alone; -1: none */
 } fy_nodes_launcher;
 
-/* This process's program, arguments and environment, as it was started, but for what is the
- * launcher's. */
+/* This process's program, arguments and environment, as it was started, without the traces of the
+ * launcher. */
 typedef struct fy_nodes_program {
     char path[PATH_MAX];
     char **argv; /* ended by NULL; the strings follow */
@@ -25,9 +25,8 @@ typedef struct fy_nodes_program {
 int fy_nodes_program_read(const fy_nodes_launcher *launcher, fy_nodes_program *out);
 void fy_nodes_program_free(fy_nodes_program *program);
 
-/* In the child of a fy_nodes_program: closes the connection, and lets the child run on all
- * processors that the node has for this job. Those that the launcher has bound its parent to are
- * its parent's. */
+/* Called in the child. Closes the connection, and lets the child use all processors that the node
+ * has for this job: the launcher may have bound its parent to some of them. */
 void fy_nodes_child_prepare(void *program);
 
 #endif

@@ -1,12 +1,14 @@
-/* Deadlocks that reach over nodes. Nobody here can read what a rank elsewhere told, so all tell
- * each other. A rank that is asked begins a round, or is in one that it has heard of, and sends to
- * all what it waits for, in a notice. A rank that finds itself in a deadlock adds that to its
+/* Deadlocks that reach over several nodes. A rank cannot read what a rank on another node waits
+ * for, so the ranks tell each other.
+ *
+ * A rank that is asked begins a round, or joins one of which it has heard: it sends to all other
+ * ranks, in a notice, what it waits for. A rank that finds itself in a deadlock adds that to its
  * answer. In a round that a stalled call began nobody prints answers, so the lowest rank in the
- * deadlock logs it. Thus only ranks in the deadlock are needed. They wait, so they look for
+ * deadlock logs it. Only the ranks in the deadlock need to take part. They wait, so they look for
  * messages.
  *
- * Queries at the same time on several nodes begin rounds of one number, which are one. A new query
- * within ROUND_NS is answered by what the last round has shown. */
+ * Queries at the same time on several nodes begin rounds with the same number, which count as one
+ * round. A query within ROUND_NS of the last is answered from the last round. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,8 @@ static void begin_round(nodes_port *p, uint32_t number, bool logs)
 {
     deadlocks *c = &p->deadlocks;
     if (c->all == NULL)
-        c->all = calloc((size_t)p->ranks, sizeof(*c->all)); /* without: none is found here */
+        c->all = calloc((size_t)p->ranks,
+                        sizeof(*c->all)); /* without memory this rank finds no deadlock */
     else
         memset(c->all, 0, (size_t)p->ranks * sizeof(*c->all));
     for (int rank = 0; rank < p->ranks && c->all != NULL; rank++)
@@ -45,7 +48,7 @@ static void answer_here(nodes_port *p)
     p->near->ops->diagnosis.answer(p->near, text, used);
 }
 
-/* Tells all that are there what this rank waits for, as its answer says. */
+/* Tells all ranks what this rank waits for, as its answer says. */
 static void tell_all(nodes_port *p)
 {
     deadlocks *c = &p->deadlocks;
@@ -55,7 +58,7 @@ static void tell_all(nodes_port *p)
         .rank = p->rank,
         .lives = true,
         .answered = true,
-        /* relaxed: this rank has written it, or the thread beside this one just did */
+        /* relaxed: this thread or the other thread of this rank has just written it */
         .doing = (uint32_t)atomic_load_explicit(&self->doing, memory_order_relaxed)};
     char lines[FY_ANSWER_BYTES], *save = NULL, *words;
     memcpy(lines, c->text, sizeof(lines));
@@ -68,7 +71,7 @@ static void tell_all(nodes_port *p)
                       .tag = own.count,
                       .aux = c->round};
     memcpy(frame.words, own.awaited, sizeof(own.awaited));
-    /* Those that joined later are asked on their node alone. */
+    /* Ranks that joined later are asked on their own node alone. */
     for (int rank = 0; rank < p->world; rank++)
         if (rank != p->rank && p->port.ops->members.peer(&p->port, rank) == FY_PEER_ALIVE)
             (void)fy_nodes_notice_with(p, &p->self, FY_CONTROL, rank, WIRE_WAITS, &frame);
@@ -141,7 +144,8 @@ void fy_nodes_answer(fy_port *port, const char *text, size_t size_bytes)
     unlock(p);
 }
 
-/* Asks nobody's program: core does, by frames. Has deadlocks logged. */
+/* Asks no other rank here: core does that, by frames. If it does not print, has deadlocks
+ * logged. */
 bool fy_nodes_ask(fy_port *port, bool print)
 {
     nodes_port *p = port_of(port);

@@ -1,4 +1,4 @@
-/* For programs that have port nodes in them: those linked to the static library. */
+/* For programs that are linked to the static library: port nodes is in them. */
 #include "port/nodes/table.h"
 
 int fy_nodes_port_find(const fy_nodes_table **out)

@@ -1,4 +1,4 @@
-/* For the shared library: a job on one machine needs none of it. */
+/* For the shared library: port nodes is a plug-in, which a job on one machine does not need. */
 #include "port/nodes/table.h"
 #include "port/plugin.h"
 

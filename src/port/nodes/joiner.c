@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "port/shm/layout.h"
 
-/* The port's table, and what the functions that differ need. */
+/* The changed table of the port, and the state of the functions that replace its own. */
 typedef struct joiner {
     fy_port_ops ops;
     const fy_port_ops *shm;
@@ -21,13 +21,13 @@ static joiner *joiner_of(const fy_port *port)
 
 static bool is_far(const joiner *j, int rank)
 {
-    /* relaxed: set before anybody joined */
+    /* relaxed: set before any rank joined */
     return (atomic_load_explicit(&rank_at(j->segment->base, (uint32_t)rank)->state,
                                  memory_order_relaxed) &
             SHM_FAR) != 0;
 }
 
-/* The relay looks at what it has to pass on when it is told to. */
+/* Tells the relay to look for frames to pass on. */
 static void ring(const joiner *j)
 {
     fy_shm_signal(j->relay, FY_HELPER);
@@ -136,7 +136,7 @@ int fy_nodes_joiner(fy_segment *segment, fy_port *port)
     j->ops.heap.rouse = joiner_rouse;
     j->ops.members.endure = joiner_endure;
     j->ops.members.spawn_ranks = joiner_spawn_ranks;
-    j->ops.diagnosis.ask = NULL; /* it reaches the ranks of this node only */
+    j->ops.diagnosis.ask = NULL; /* it would reach the ranks of this node alone */
     port->ops = &j->ops;
     return 0;
 }

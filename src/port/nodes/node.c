@@ -1,10 +1,10 @@
-/* The node's first rank makes the segment and tells the others its process and descriptor over the
- * binding. They open it through /proc, which the kernel grants to processes of the same user alone.
- * They compare what they opened with what it made. So there is no name, no socket, and nothing to
- * remove. Where
- * /proc does not let them (a container for each rank), each rank is a node of its own. All agree on
- * it.
- */
+/* Finding the ranks of this node, and their common segment.
+ *
+ * The first rank of the node makes the segment. It tells the others its process and the descriptor,
+ * by the binding. They open the segment through /proc, which the kernel allows to processes of the
+ * same user alone, and compare what they opened with what the first rank made. So there is no name,
+ * no socket, and nothing to remove. If /proc does not allow it, as with a container for each rank,
+ * each rank is a node of its own. All ranks agree on that. */
 #include "port/nodes/node.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ typedef struct card {
     uint64_t device, file; /* of the segment */
     int32_t rank;          /* in the job */
     int32_t pid;
-    int32_t fd; /* the first rank's segment; -1 for none */
+    int32_t fd; /* descriptor of the first rank's segment; -1: none */
 } card;
 
 static int exchange(const fy_nodes_binding *binding, fy_nodes_net *net, const void *mine,
@@ -34,7 +34,7 @@ static int exchange(const fy_nodes_binding *binding, fy_nodes_net *net, const vo
     return error != 0 ? fy_nodes_failed(binding, "gathering data of each rank", error) : 0;
 }
 
-/* The segment of the node's first rank, opened and checked to be that; -1 with fy_error_set. */
+/* Opens the segment of the node's first rank, and checks that it is that. -1 with fy_error_set. */
 static int open_segment(const card *first)
 {
     char path[64];
@@ -52,7 +52,7 @@ static int open_segment(const card *first)
     return -1;
 }
 
-/* `shm` has the ranks that the segment begins with. */
+/* Makes the segment for the ranks in `shm`, and notes it in `mine`. */
 static int make_segment(const fy_shm_options *shm, card *mine)
 {
     struct stat file;
@@ -85,7 +85,7 @@ static int form_alone(const fy_shm_options *shm, int rank, fy_node *node)
     return error;
 }
 
-/* Whether every rank of the node has mapped the segment; else nobody keeps it. */
+/* Returns whether every rank of the node has mapped the segment. If not, no rank keeps it. */
 static int agree(const fy_nodes_binding *binding, fy_nodes_net *net, fy_node *node, int32_t *all)
 {
     int32_t mine = node->segment != NULL;
@@ -100,7 +100,7 @@ static int agree(const fy_nodes_binding *binding, fy_nodes_net *net, fy_node *no
     return error;
 }
 
-/* Leaves node->segment NULL when the ranks cannot share. */
+/* Forms the node's segment. Leaves node->segment NULL if the ranks cannot share one. */
 static int form_together(const fy_nodes_binding *binding, fy_nodes_net *net,
                          const fy_shm_options *shm, int rank, fy_node *node)
 {
@@ -109,7 +109,7 @@ static int form_together(const fy_nodes_binding *binding, fy_nodes_net *net,
     int32_t *flags = calloc((size_t)node->count, sizeof(*flags));
     int error = cards == NULL || flags == NULL ? fy_error_set(FERRY_ENOMEM, "open: no memory") : 0;
     if (error == 0 && node->self == 0)
-        (void)make_segment(shm, &mine); /* without it each makes its own, and says why */
+        (void)make_segment(shm, &mine); /* if it fails, each makes one of its own and says why */
     if (error == 0)
         error = exchange(binding, net, &mine, sizeof(mine), cards);
     for (int i = 0; error == 0 && i < node->count; i++) {
@@ -138,8 +138,8 @@ static void close_file(fy_node *node)
     node->fd = -1;
 }
 
-/* The numbers of a job over several nodes that may grow: as many as all ranks have room for, if
- * they leave a place for the relay and all are able to relay; else 0. */
+/* Agrees on the numbers of a job over several nodes that may grow. They are as many as every rank
+ * has room for, if one place is left for the relay and all ranks can relay. Else 0. */
 static int agree_on_numbers(const fy_nodes_binding *binding, fy_nodes_net *net, int ranks,
                             const fy_nodes_growth *growth, int *numbers)
 {
@@ -155,7 +155,7 @@ static int agree_on_numbers(const fy_nodes_binding *binding, fy_nodes_net *net, 
     return error;
 }
 
-/* Shares the numbers out to the nodes: to each as many, to the first of them one more. */
+/* Shares the new numbers out to the nodes equally; the first nodes may get one more. */
 static void share_out(fy_node *node, int ranks)
 {
     int later = node->numbers - ranks, number = ranks;
@@ -170,15 +170,15 @@ static void share_out(fy_node *node, int ranks)
     }
 }
 
-/* Says in the segment which numbers are this node's, and which places a relay fills. All ranks of
- * the node write the same. */
+/* Writes into the segment which numbers are this node's, and which places a relay fills. All ranks
+ * of the node write the same. */
 static void mark_places(const fy_node *node, int ranks)
 {
     void *base = node->segment->base;
     shm_common *common = common_at(base);
     for (int number = 0; number <= node->numbers; number++)
         if (number == node->numbers || node->homes[number] != node->ranks[0])
-            /* relaxed: the ranks meet before anybody joins */
+            /* relaxed: all ranks meet before one joins */
             atomic_fetch_or_explicit(&rank_at(base, (uint32_t)number)->state, SHM_FAR,
                                      memory_order_relaxed);
     if (node->self != 0)
@@ -189,7 +189,7 @@ static void mark_places(const fy_node *node, int ranks)
     common->relay = (uint32_t)node->numbers;
 }
 
-/* Finds out where all numbers of a job that may grow are. */
+/* Finds the node of every number, in a job that may grow. */
 static int find_homes(const fy_nodes_binding *binding, fy_nodes_net *net, int ranks, fy_node *node)
 {
     int32_t mine = node->ranks[0];

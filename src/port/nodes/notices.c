@@ -1,4 +1,5 @@
-/* Notices: ranks tell other nodes which ranks come and go, and which go on when others die. */
+/* Notices: ranks tell the ranks of other nodes that they come or go, and whether they go on when
+ * others die. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "port/nodes/port_state.h"
@@ -63,7 +64,7 @@ static void lose_rank(nodes_port *p, int rank)
     p->has_lost = true;
 }
 
-/* The ranks that a process takes messages for, itself included. */
+/* Counts as lost all ranks for which a process takes messages, and the process itself. */
 static void lose_process(nodes_port *p, int process)
 {
     if (p->place[process] >= 0)

@@ -20,7 +20,7 @@ struct fy_nodes_job {
     int rank, ranks;
     fy_node node;
     fy_nodes_watch *watch;
-    nodes_port *port; /* NULL when the port is port shm itself */
+    nodes_port *port; /* NULL: the port is port shm itself */
 };
 
 int fy_nodes_begin(fy_nodes_options *options)
@@ -64,7 +64,7 @@ static int meet(fy_nodes_job *job)
     return error;
 }
 
-/* Joins the node's segment, and makes the port over it when there are other nodes. */
+/* Joins the node's segment. If there are other nodes, makes the port over both. */
 static int join(const fy_nodes_options *options, fy_nodes_job *job, fy_port **port)
 {
     fy_port *near;
@@ -78,7 +78,7 @@ static int join(const fy_nodes_options *options, fy_nodes_job *job, fy_port **po
     if (error != 0)
         return error;
     fy_shm_compute_set(near, options->compute);
-    /* A rank that fails from here on leaves the others waiting, and the launcher ends them. */
+    /* If a rank fails from here on, the others wait for it until the launcher ends them. */
     error = meet(job);
     if (error == 0 && job->node.count < job->ranks)
         error = fy_nodes_port_create(job->binding, job->net, &job->node, near, job->threads,
@@ -132,7 +132,7 @@ free_job:
     return error;
 }
 
-/* Whether one that the binding connects has died on this node. */
+/* Whether a rank of this node that the binding connects has died. */
 static bool saw_death(const fy_nodes_job *job)
 {
     bool dead = false;
@@ -143,7 +143,7 @@ static bool saw_death(const fy_nodes_job *job)
     return dead;
 }
 
-/* Whether ranks of this node are there still. */
+/* Whether other ranks of this node have not left yet. */
 static bool waits_near(const fy_nodes_job *job)
 {
     if (job->node.numbers != 0)
@@ -155,8 +155,8 @@ static bool waits_near(const fy_nodes_job *job)
     return waits;
 }
 
-/* Waits for those that go on, silently: the binding ends for all at once. False: a rank has died.
- */
+/* Waits, without a line, until the ranks that go on have left: the binding ends for all ranks
+ * together. Returns false if a rank has died. */
 static bool linger(fy_nodes_job *job)
 {
     enum { YIELDS = 200, PAUSE_MIN_NS = 50000, PAUSE_MAX_NS = 1000000 };
@@ -181,7 +181,7 @@ static bool linger(fy_nodes_job *job)
 void fy_nodes_leave(void *arg)
 {
     fy_nodes_job *job = arg;
-    /* The watch goes on meanwhile: others may be seen by it alone. */
+    /* The watch goes on meanwhile: this rank may be the only one that sees a death. */
     bool whole = linger(job);
     whole = !fy_nodes_watch_stop(job->watch, whole) && whole;
     if (job->queries)
@@ -195,7 +195,7 @@ void fy_nodes_leave(void *arg)
         whole = false;
     }
     fy_node_free(&job->node);
-    /* With a dead rank these would wait for ever: the launcher ends what is left of the job. */
+    /* With a dead rank these calls would wait for ever: the launcher ends the rest of the job. */
     if (whole && job->owned)
         job->binding->leave(job->net);
     else if (whole)

@@ -1,4 +1,4 @@
-/* The port over several nodes: its table, its beginning and its end. All that is not about messages
+/* The port over several nodes: its table, its opening and closing. All that is not about messages
  * is port shm's. */
 #include "port/nodes/port_state.h"
 
@@ -12,7 +12,7 @@
 #include "port/nodes/relay.h"
 #include "port/shm/layout.h"
 
-/* How long a rank that leaves waits for what it has sent to be received. */
+/* How long a rank that leaves waits until its messages are received. */
 #define FLUSH_NS UINT64_C(1000000000)
 
 peer *fy_nodes_peer_make(endpoint *e, int number)
@@ -42,7 +42,7 @@ void fy_nodes_endpoint_fini(nodes_port *p, endpoint *e)
     free(e->peers);
 }
 
-/* The number of the rank at a place of this node's segment. */
+/* The number of the rank at a place of this node's segment; -1: none. */
 static int number_at(const nodes_port *p, int place)
 {
     return p->node->numbers != 0 ? place : p->node->ranks[place];
@@ -54,7 +54,7 @@ static void nodes_query(const fy_port *port, fy_port_info *info)
     p->near->ops->transport.query(p->near, info);
     info->rank = p->rank;
     info->ranks = p->ranks;
-    info->starting = p->node->numbers != 0 ? p->world : 0; /* that of the node is not the job's */
+    info->starting = p->node->numbers != 0 ? p->world : 0; /* the node's count is not the job's */
     info->shares_memory = false;
     info->wakes_helper = false;
 }
@@ -74,10 +74,10 @@ static int nodes_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int ra
                            const fy_frame *frame, atomic_bool *lent)
 {
     nodes_port *p = port_of(port);
-    /* relaxed: nobody else knows of it yet */
+    /* relaxed: no other thread knows of it yet */
     atomic_store_explicit(lent, false, memory_order_relaxed);
-    /* A target that waits in a call of its own to the network takes nothing up: a sender that
-     * waited for it, while it waited for that sender, would wait for ever. */
+    /* A target may wait inside a call of its own to the network, and then takes no message. If the
+     * sender waited for it, and it for the sender, both would wait for ever. */
     if (!p->alone || rank < 0 || rank >= p->ranks || p->place[rank] >= 0 ||
         frame->word_count > FY_FRAME_WORDS)
         return nodes_send(port, thread, lane, rank, frame);
@@ -97,7 +97,7 @@ static int nodes_send_block(fy_port *port, fy_thread thread, fy_lane lane, int r
     return fy_nodes_send_remote(p, &p->self, lane, rank, frame, GIVEN, NULL);
 }
 
-/* Gives frames of the node their source's rank in the job. */
+/* Delivers frames of the node with the number in the job of their source. */
 typedef struct renaming {
     const int *ranks;
     fy_deliver *deliver;
@@ -153,7 +153,7 @@ static int nodes_owner(fy_port *port, fy_thread thread, const void *address, siz
     const nodes_port *p = port_of(port);
     int place = p->near->ops->heap.owner(p->near, thread, address, size_bytes);
     int number = place < 0 ? -1 : number_at(p, place);
-    /* Heaps at places that a relay fills are nothing to those whose places they are. */
+    /* Heaps at places that a relay fills do not belong to the ranks of these places. */
     return number < 0 || number >= p->ranks || p->place[number] < 0 ? -1 : number;
 }
 
@@ -186,7 +186,8 @@ static void nodes_rouse(fy_port *port, int rank)
         p->near->ops->heap.rouse(p->near, p->place[rank]);
 }
 
-/* Goodbyes from other nodes are counted in with what changes on this one (receive.c). */
+/* Counts changes on this node, and goodbyes from other nodes too: receive.c adds them to the same
+ * counter. */
 static const _Atomic uint32_t *nodes_changes(fy_port *port)
 {
     fy_port *near = port_of(port)->near;
@@ -240,7 +241,7 @@ static int nodes_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
     nodes_port *p = port_of(port);
     if (!p->helper_allowed)
         return FERRY_ENOTSUP;
-    bool locked = p->locks; /* by a relay */
+    bool locked = p->locks; /* a relay uses the lock */
     p->helper = true;
     if (!locked)
         p->locks = true;
@@ -305,7 +306,8 @@ static void nodes_bury(fy_port *port, int rank)
         p->near->ops->members.bury(p->near, rank);
 }
 
-/* For the deaths of ranks that joined later: with one that the binding connects, the job ends. */
+/* Counts for deaths of ranks that joined later. If a rank that the binding connects dies, the job
+ * ends. */
 static void nodes_endure(fy_port *port, bool on)
 {
     nodes_port *p = port_of(port);
@@ -330,7 +332,7 @@ static int nodes_outcome(fy_port *port, int rank)
     return p->place[rank] >= 0 ? p->near->ops->members.outcome(p->near, p->place[rank]) : -1;
 }
 
-/* Where a rank of another node may have died unseen here, all are told. */
+/* Tells all ranks that this one ends, if a rank of another node may have died unseen here. */
 static void nodes_end_quietly(fy_port *port)
 {
     const nodes_port *p = port_of(port);
@@ -349,8 +351,8 @@ static bool nodes_silent(fy_port *port, int rank)
     return silent;
 }
 
-/* Until the binding is done with what was sent, or those who should receive it have left or take
- * none. */
+/* Waits until the binding has sent everything, or the ranks that should receive it have left or
+ * take nothing any more. */
 static void flush(nodes_port *p)
 {
     uint64_t end = fy_clock_now_ns() + FLUSH_NS;
@@ -453,8 +455,8 @@ static void free_port(nodes_port *p)
     (void)munmap(p, sizeof(*p));
 }
 
-/* In memory that a forked process does not inherit: if it calls Ferry, that crashes before it comes
- * to the binding, which would answer for the rank. */
+/* Allocates memory that a forked process does not inherit. If the child calls Ferry, it crashes
+ * here, before it uses the binding as if it were the rank. */
 static nodes_port *allocate_port(void)
 {
     nodes_port *p =
@@ -468,7 +470,7 @@ static nodes_port *allocate_port(void)
     return NULL;
 }
 
-/* Where ranks are; those that the job began with are there. */
+/* Finds on which node each rank is. Ranks that the job began with have come already. */
 static int find_places(nodes_port *p)
 {
     const fy_node *node = p->node;
@@ -520,7 +522,7 @@ int fy_nodes_port_create(const fy_nodes_binding *binding, fy_nodes_net *net, con
 }
 
 /* Whether every goodbye that is missing may have been lost: its sender is a lost rank, of which one
- * goodbye has arrived. Then the second one arrives within FLUSH_NS, or never. */
+ * goodbye has arrived. Then the second arrives within FLUSH_NS, or never. */
 static bool is_torn(nodes_port *p)
 {
     for (int rank = 0; rank < p->world; rank++) {

@@ -1,5 +1,5 @@
-/* Receiving from other nodes. A message is copied nowhere: it is delivered from where the
- * binding put it. */
+/* Receiving from other nodes. No message is copied: frames are delivered from where the binding put
+ * them. */
 #include "port/nodes/port_state.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
 
-/* A source is told what was taken at the latest after so many frames or bytes of frames, and at
- * once after a payload that followed. The numbers are small against what may be in flight. Else it
- * would wait for us and we for it. */
+/* The target tells a source what it has taken: after this many frames or bytes of frames at the
+ * latest, and immediately after a payload that followed. The numbers are small against what may be
+ * in flight: otherwise each could wait for the other. */
 enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4, UNTOLD_BYTES_MAX = FRAME_BYTES_MAX / 4 };
 
 static slot *slot_get(nodes_port *p)
@@ -52,7 +52,7 @@ static int post(nodes_port *p, fy_lane lane, slot *s)
     return FERRY_ELAUNCH;
 }
 
-/* Fills the empty places, as far as there is memory. */
+/* Posts receives at the empty places, as far as there is memory. */
 static int post_spent(nodes_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
@@ -107,13 +107,14 @@ static bool is_sound(const slot *s, const wire *head)
     return payload_bytes(head) <= EAGER_MAX && s->size_bytes == body + payload_bytes(head);
 }
 
-/* Whether blocks of a heap can be had and released. */
+/* Whether blocks of a heap can be allocated and released. */
 static bool is_open(const nodes_port *p, const fy_port *heap)
 {
     return heap != p->near || !p->closed;
 }
 
-/* Memory for the payload that follows: a block when there is one, which its receiver may keep. */
+/* Allocates memory for a payload that follows: a block if possible, since its receiver may keep
+ * it. */
 static bool payload_room(nodes_port *p, const endpoint *to, slot *s, size_t size_bytes)
 {
     if (s->payload != NULL)
@@ -138,7 +139,8 @@ static void payload_put(nodes_port *p, slot *s, bool kept)
         (void)s->heap->ops->heap.release(s->heap, s->payload);
 }
 
-/* If the binding fails, this rank is cut off: then all frames are dropped. */
+/* Starts to receive a payload. If the binding fails, this rank is cut off: all frames are
+ * dropped. */
 static void start_payload(nodes_port *p, fy_lane lane, slot *s, size_t size_bytes)
 {
     s->waiting = p->binding->receive(p->net, s->payload, size_bytes, s->source,
@@ -170,8 +172,8 @@ static void line_up(fy_lane lane, inlet *in, slot *s)
         list(&in->to->inlets[lane], in);
 }
 
-/* Where a message comes from and goes to, after a look whether that can be. False: it cannot; or,
- * with `*to` NULL, there is no memory to take it. */
+/* Finds source and target of a message, and checks both. Returns false if they cannot be, or, with
+ * `*to` NULL, if there is no memory to take the message. */
 static bool find_ends(nodes_port *p, const slot *s, const wire *head, int *source, endpoint **to)
 {
     route way = {.source = (uint32_t)s->source, .target = (uint32_t)p->rank};
@@ -206,7 +208,7 @@ static bool drop_damaged(nodes_port *p, slot *s)
     return true;
 }
 
-/* Puts a message with a head in its place; see take_in. */
+/* Puts a message with a head into its queue; see take_in. */
 static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
 {
     if (s->size_bytes < sizeof(wire))
@@ -221,7 +223,7 @@ static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
     if (from == NULL)
         return false;
     inlet *in = &from->in[lane];
-    /* A payload that nobody wants any more is received all the same: its sender waits for that. */
+    /* A payload that nobody wants any more is still received: its sender waits for that. */
     bool closed = to == &p->self && p->closed;
     bool wanted = !(flags & WIRE_NOTICE) && (!closed || (flags & WIRE_FOLLOWS));
     if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, to, s, payload_bytes(&head)))
@@ -251,8 +253,8 @@ static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
     return true;
 }
 
-/* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
- * a second call would do again. */
+/* Puts a message into the queue of its source. Returns false if there is no memory now; a second
+ * call then repeats nothing. */
 static bool take_in(nodes_port *p, fy_lane lane, slot *s)
 {
     const peer *from = p->self.peers[s->source];
@@ -270,7 +272,7 @@ static bool take_in(nodes_port *p, fy_lane lane, slot *s)
     return true;
 }
 
-/* Whether the oldest receive of a lane is over. */
+/* Whether the message of the oldest receive of a lane has come. */
 static bool has_come(const nodes_port *p, slot *s)
 {
     if (!s->done && p->binding->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0) {
@@ -280,7 +282,7 @@ static bool has_come(const nodes_port *p, slot *s)
     return s->done;
 }
 
-/* Takes in the oldest message that has come; whether there was one. */
+/* Takes in the oldest message. Returns whether one had come. */
 static bool pump_one(nodes_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
@@ -289,7 +291,7 @@ static bool pump_one(nodes_port *p, fy_lane lane)
     if (set->spent == set->count) {
         if (error == FERRY_ELAUNCH)
             fy_nodes_cut_off(p, UNKNOWN, "a receive from any rank failed");
-        return false; /* else there is no memory for any */
+        return false; /* so that messages stay in order */
     }
     slot *s = set->slots[set->first];
     if (!has_come(p, s))
@@ -327,7 +329,7 @@ bool fy_nodes_may_skip(nodes_port *p, fy_lane lane)
     return false;
 }
 
-/* Whether the first frame of a source is whole. */
+/* Whether the first frame of a source is complete. */
 static inline bool is_whole(nodes_port *p, inlet *in)
 {
     slot *s = in->head;
@@ -360,8 +362,8 @@ static inline uint64_t word_of(const slot *s, unsigned i)
     return word;
 }
 
-/* Words are read one by one, as they may have been written: a longer load would have to wait until
- * they are in the cache. They are written at once, as they will be read. */
+/* Reads the words one by one, as the sender may have written them: a longer load would have to wait
+ * for the cache. Writes them in one piece, as the handler will read them. */
 static inline void fill_frame(const slot *s, fy_frame *out)
 {
     const void *behind = s->words + s->word_count * sizeof(uint64_t);
@@ -380,7 +382,7 @@ static inline void fill_frame(const slot *s, fy_frame *out)
     };
 }
 
-/* The first frame of `in` was taken. */
+/* Removes the first frame of `in`, which was delivered. */
 static void finish(nodes_port *p, inlet *in, size_t size_bytes, bool kept)
 {
     slot *s = in->head;
@@ -403,7 +405,7 @@ static void drop_first(nodes_port *p, inlet *in)
     slot_put(p, s);
 }
 
-/* Delivers from one source; the lock is given up meanwhile. */
+/* Delivers frames of one source. Gives the lock up while it delivers. */
 static int drain(nodes_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
 {
     int taken = 0;
@@ -425,7 +427,7 @@ static int drain(nodes_port *p, inlet *in, int budget, fy_deliver *deliver, void
     return taken;
 }
 
-/* Each source once, the last one that is listed now included. */
+/* Goes through the list once: from the first source to the one that is the last now. */
 int fy_nodes_deliver(nodes_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
                      void *context)
 {
@@ -445,9 +447,9 @@ int fy_nodes_deliver(nodes_port *p, endpoint *to, fy_lane lane, int budget, fy_d
     return taken;
 }
 
-/* A look for a message takes the binding as long when there is none, so what has come is delivered
- * before the next look, and that is left out unless messages come one upon another. Neither are
- * receives posted again meanwhile: whoever waits for that message goes on first. */
+/* If there is no message, a look costs the binding as much as if there is one. So this delivers
+ * what has come before it looks again, and does not look again unless messages come in a stream.
+ * Receives are posted again later too: the program that waits for this message goes on first. */
 int fy_nodes_poll_remote(nodes_port *p, fy_lane lane, int budget, fy_deliver *deliver,
                          void *context)
 {
@@ -469,7 +471,7 @@ int fy_nodes_poll_remote(nodes_port *p, fy_lane lane, int budget, fy_deliver *de
         (void)post_spent(p, lane);
     unlock(p);
     if (taken > 0)
-        /* relaxed: it only says how eagerly to wait next */
+        /* relaxed: it only decides how long the next wait spins */
         atomic_store_explicit(&p->came, true, memory_order_relaxed);
     return taken;
 }

@@ -1,5 +1,8 @@
-/* The thread's turns: look who has come and gone, here and elsewhere; pass frames on in both
- * directions; then tell of those that had gone at the look and have no frame left. */
+/* The thread's loop:
+ *
+ * - Look which ranks have come and gone, here and elsewhere.
+ * - Pass on frames in both directions.
+ * - Tell the ends of ranks that had gone at the look and have no frame left. */
 #include "port/nodes/relay.h"
 
 #include <pthread.h>
@@ -16,11 +19,11 @@
 #define YIELDS 50
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
-/* How long frames of a rank that died are kept for those who take none. */
+/* How long frames of a dead rank are kept for ranks that take none. */
 #define DEAD_FRAMES_NS 20000000u
 #define BUDGET 64
 
-/* The knowledge of a number, which was told. */
+/* The facts about a number that are known here and were told to the others. */
 enum { KNOWN_HERE = 1, KNOWN_ENDURES = 2, KNOWN_ENDS = 4, KNOWN_GONE = 8 };
 
 struct fy_nodes_relay {
@@ -28,11 +31,11 @@ struct fy_nodes_relay {
     const fy_node *node;
     void *base;
     fy_port *port;     /* of the relay's own place */
-    fy_port **shadows; /* by number, of ranks elsewhere that have come; else NULL */
-    endpoint **ends;   /* by number, of later ranks here; made when needed */
+    fy_port **shadows; /* by number: the places of ranks elsewhere that have come; else NULL */
+    endpoint **ends;   /* by number: later ranks here; made when needed */
     uint8_t *known;    /* by number: KNOWN_... */
     uint64_t *end_ns;  /* by number: when its death was seen; 0: it has not died */
-    uint8_t *told;     /* by number of a later rank here and by process: it knows the end */
+    uint8_t *told;     /* by number of a later rank here, and process: it was told the end */
     pthread_t thread;
     atomic_bool stops, done;
 };
@@ -42,10 +45,10 @@ static uint32_t state_at(const fy_node *node, int place)
     return fy_shm_state(node->segment, (uint32_t)place);
 }
 
-/* How many of the node's numbers were given to later ranks. */
+/* How many of the node's numbers have been given to later ranks. */
 static int later_taken(const fy_node *node, int world)
 {
-    /* acquire: the numbers of a rank that has left are counted here */
+    /* acquire: counts the numbers that a rank took before it left */
     uint32_t taken =
         atomic_load_explicit(&common_at(node->segment->base)->spawned, memory_order_acquire);
     return (int)taken - (node->later_first - world);
@@ -92,7 +95,7 @@ static endpoint *end_of(fy_nodes_relay *r, int number)
     return end;
 }
 
-/* Tells a process something of a later rank here, however long memory for it takes. */
+/* Sends a process a notice about a later rank here. Waits for memory as long as it takes. */
 static void tell(fy_nodes_relay *r, int number, fy_lane lane, int process, notices what)
 {
     endpoint *from;
@@ -110,7 +113,7 @@ static void bury(fy_nodes_relay *r, int number)
             r->shadows[i]->ops->members.bury(r->shadows[i], number);
 }
 
-/* Notes an end that is seen for the first time. */
+/* Notes the end of a rank, when it is seen for the first time. */
 static void note_end(fy_nodes_relay *r, int number, bool died)
 {
     if ((r->known[number] & KNOWN_ENDS) != 0)
@@ -119,7 +122,7 @@ static void note_end(fy_nodes_relay *r, int number, bool died)
     r->end_ns[number] = died ? fy_clock_now_ns() : 0;
 }
 
-/* Whether frames of a rank that died are not worth waiting for any more. */
+/* Whether the time is over in which frames of a dead rank are kept. */
 static bool is_stale(const fy_nodes_relay *r, int number)
 {
     return r->end_ns[number] != 0 && fy_clock_now_ns() - r->end_ns[number] > DEAD_FRAMES_NS;
@@ -171,7 +174,7 @@ static bool look_here(fy_nodes_relay *r)
     return idle;
 }
 
-/* Whether frames of a rank elsewhere wait here. */
+/* Whether frames of a rank elsewhere wait on this node. */
 static bool holds_frames(const fy_nodes_relay *r, int number)
 {
     nodes_port *p = r->p;
@@ -185,8 +188,8 @@ static bool holds_frames(const fy_nodes_relay *r, int number)
     return holds;
 }
 
-/* Fills the place of a rank elsewhere; without memory a later turn does. Nobody else would
- * tell it of those that have gone. */
+/* Fills the place of a rank elsewhere. Without memory, a later turn does it. Then tells the rank
+ * which ranks have gone: nobody else would tell it. */
 static void fill_place(fy_nodes_relay *r, int number)
 {
     fy_port *shadow;
@@ -198,8 +201,8 @@ static void fill_place(fy_nodes_relay *r, int number)
             shadow->ops->members.bury(shadow, i);
 }
 
-/* Fills the places of ranks elsewhere that have come. One that has gone since comes only if it has
- * something to say: to those who came after it, it never was. */
+/* Fills the places of ranks elsewhere that have come. A rank that has gone again counts only if it
+ * has frames here. Ranks that came after it never knew it. */
 static void look_elsewhere(fy_nodes_relay *r)
 {
     for (int i = 0; i < r->p->ranks; i++) {
@@ -213,11 +216,11 @@ static void look_elsewhere(fy_nodes_relay *r)
     }
 }
 
-/* A frame that goes on, and on which lane. */
+/* The frame that is being passed on, and its lane. */
 typedef struct passing {
     fy_nodes_relay *relay;
     fy_lane lane;
-    int number; /* the later rank that it goes to, or the rank elsewhere */
+    int number; /* its target if that is a later rank, else its source */
 } passing;
 
 /* Sends a frame of a later rank to another node. */
@@ -231,7 +234,7 @@ static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
     if (from == NULL)
         return FY_LEAVE;
     terms how = frame->block && frame->size_bytes > EAGER_MAX ? GIVEN : COPIED;
-    /* It was kept for the target, with which it would go while the binding reads it. */
+    /* It was kept for a rank, and would be freed with that while the binding still reads it. */
     if (how == GIVEN)
         (void)r->port->ops->heap.keep_for(r->port, (void *)(uintptr_t)frame->data,
                                           r->node->numbers);
@@ -241,7 +244,7 @@ static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
     return error == 0 && how == GIVEN ? FY_KEEP : FY_TAKEN;
 }
 
-/* Puts a frame that has come for a later rank into its ring. */
+/* Puts a frame for a later rank into its ring. */
 static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
 {
     const passing *w = context;
@@ -250,7 +253,7 @@ static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
     if ((r->known[source] & KNOWN_GONE) != 0 || is_stale(r, source))
         return FY_TAKEN;
     if (shadow == NULL)
-        return FY_LEAVE; /* it was not there at the last look */
+        return FY_LEAVE; /* its place was not filled at the last look */
     int error = frame->block
                     ? shadow->ops->heap.send_block(shadow, FY_APP, w->lane, w->number, frame)
                     : shadow->ops->transport.send(shadow, FY_APP, w->lane, w->number, frame);
@@ -263,7 +266,7 @@ static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
     return error == 0 && frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-/* Takes in what has come for this process; its application thread may sleep. */
+/* Takes in messages for this process, whose application thread may sleep. */
 static void pump(fy_nodes_relay *r)
 {
     nodes_port *p = r->p;
@@ -300,16 +303,17 @@ static int pass_all(fy_nodes_relay *r)
     return passed;
 }
 
-/* Whether all that a later rank had sent to a rank elsewhere was passed on, or nobody wants it. */
+/* Whether all frames from a later rank to a rank elsewhere have been passed on, or nobody wants
+ * them. */
 static bool is_heard_out(const fy_nodes_relay *r, int number, int far)
 {
     fy_port *shadow = r->shadows[far];
-    if (shadow == NULL) /* there was no memory for it yet, or it is not there */
+    if (shadow == NULL) /* there was no memory for its place yet, or it has not come */
         return fy_nodes_far_state(r->p, far) != FY_PEER_ALIVE;
     return (r->known[far] & KNOWN_GONE) != 0 || shadow->ops->members.silent(shadow, number);
 }
 
-/* The same for all that a process relays for, and itself. */
+/* As is_heard_out, for a process and all ranks for which it relays. */
 static bool is_passed_on(const fy_nodes_relay *r, int number, int process)
 {
     for (int i = 0; i < r->p->ranks; i++)
@@ -318,7 +322,7 @@ static bool is_passed_on(const fy_nodes_relay *r, int number, int process)
     return true;
 }
 
-/* Tells of the end of a later rank where its frames have gone before. */
+/* Tells the end of a later rank to the processes that have got all its frames. */
 static void tell_end(fy_nodes_relay *r, int number)
 {
     notices what = r->end_ns[number] != 0 ? NOTICES_DEAD : NOTICES_BYE;
@@ -337,7 +341,7 @@ static void tell_end(fy_nodes_relay *r, int number)
         bury(r, number);
 }
 
-/* Marks the end of a rank elsewhere when all that it had sent is in the rings. */
+/* Marks a rank elsewhere as ended, when all its frames are in the rings. */
 static void mark_end(fy_nodes_relay *r, int number)
 {
     if (holds_frames(r, number))
@@ -417,7 +421,7 @@ static int prepare(fy_nodes_relay *r)
     return error;
 }
 
-/* The program's signals are for its own threads. */
+/* Starts the thread. It blocks all signals: they are for the program's threads. */
 static int start_thread(fy_nodes_relay *r)
 {
     sigset_t all, old;

@@ -1,4 +1,4 @@
-/* Sending to other nodes: credit, messages, and what the binding has not yet done with. */
+/* Sending to other nodes: credit, messages, and messages that the binding still sends. */
 #include "port/nodes/port_state.h"
 
 #include <stdlib.h>
@@ -7,10 +7,11 @@
 #include "base/log.h"
 #include "port/shm/layout.h"
 
-/* A frame's cost in the ring: its bytes, and in the top bit whether its payload follows. */
+/* The cost of a frame in the ring: its bytes, and in the top bit whether its payload follows. */
 #define COST_FOLLOWS (UINT64_C(1) << 63)
 
-/* Frames of a peer that were taken, and may stay untold for the sake of a shorter message. */
+/* REAP_MAX: messages that one look tests. UNTOLD_BRIEF_MAX: how many taken frames of a peer may
+ * stay untold so that a frame can go without its head. */
 enum { REAP_MAX = 4, UNTOLD_BRIEF_MAX = FRAMES_MAX / 8 };
 
 static const size_t class_bytes[CLASSES] = {SMALL_BYTES, MESSAGE_MAX};
@@ -47,7 +48,7 @@ static void departure_put(nodes_port *p, departure *d)
 {
     uint8_t class = d->size_class;
     if (d->lent != NULL)
-        /* release: pairs with the acquire of the sender, who writes to the data then */
+        /* release: pairs with the acquire of the sender, which then writes to the data */
         atomic_store_explicit(d->lent, false, memory_order_release);
     else if (d->payload != NULL)
         payload_free(p, d->payload, d->heap);
@@ -60,7 +61,7 @@ static void departure_put(nodes_port *p, departure *d)
     p->free_departure_count[class]++;
 }
 
-/* Starts a message. False: the binding has failed, and this rank is cut off. */
+/* Starts to send a message. Returns false if the binding has failed; then this rank is cut off. */
 static bool start(nodes_port *p, departure *d, const void *data, size_t size_bytes, int rank,
                   int tag)
 {
@@ -112,7 +113,7 @@ void fy_nodes_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES])
     for (int lane = 0; lane < FY_LANES && from->peers[rank] != NULL; lane++) {
         outlet *o = &from->peers[rank]->out[lane];
         if (taken[lane] - o->taken > o->sent - o->taken)
-            continue; /* more than was sent: nonsense */
+            continue; /* more than was sent: the notice is damaged */
         for (; o->taken != taken[lane]; o->taken++) {
             uint64_t cost = o->costs[o->taken % FRAMES_MAX];
             if (cost & COST_FOLLOWS)
@@ -154,7 +155,8 @@ static inline bool is_routed(const nodes_port *p, const endpoint *from, int rank
     return rank >= p->world || from->number >= p->world;
 }
 
-/* Writes the head, and the route; tells the target what was taken of it. Returns where words go. */
+/* Writes the head, with what was taken of the target's frames, and the route. Returns where the
+ * words go. */
 static unsigned char *write_head(nodes_port *p, endpoint *from, int rank, const fy_frame *frame,
                                  uint64_t flags, unsigned char *message)
 {
@@ -202,7 +204,7 @@ bool fy_nodes_notice(nodes_port *p, endpoint *from, fy_lane lane, int rank, noti
     return fy_nodes_notice_with(p, from, lane, rank, 0, &(fy_frame){.aux = (uint32_t)what});
 }
 
-/* The payload that follows: what is given or lent, or a copy. */
+/* Prepares the payload that follows: the given or lent data, or a copy. */
 static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_frame *frame,
                                   terms how, atomic_bool *lent)
 {
@@ -213,7 +215,7 @@ static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_
     d->heap = from->heap;
     d->lent = lent;
     if (how == LENT)
-        /* relaxed: told false under the port's lock, or by this thread */
+        /* relaxed: set to false under the port's lock, or by this thread */
         atomic_store_explicit(lent, true, memory_order_relaxed);
     if (how != COPIED)
         return d;
@@ -230,8 +232,8 @@ static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_
     return d;
 }
 
-/* Whether a frame may go without its head: the target knows what the head would say, and the
- * target's report of what it took can wait. */
+/* Whether a frame may go without its head: the target has the same head already, and need not hear
+ * now what was taken of its frames. */
 static bool is_brief(const peer *to, fy_lane lane, const fy_frame *frame)
 {
     const wire *last = &to->out[lane].last;
@@ -281,7 +283,7 @@ static int send_frame(nodes_port *p, endpoint *from, fy_lane lane, int rank, con
     if (!follows && frame->size_bytes > 0)
         memcpy(at + words, frame->data, frame->size_bytes);
     int home = fy_nodes_home(p, rank);
-    /* A frame that is lost was sent to a rank that is dead now: its operation fails by that. */
+    /* If the frame is lost, its target counts as dead now, and its operation fails by that. */
     bool started = start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
     if (follows && started)
         (void)start(p, payload, payload->payload, frame->size_bytes, home, TAG_PAYLOAD + (int)lane);
@@ -292,7 +294,7 @@ static int send_frame(nodes_port *p, endpoint *from, fy_lane lane, int rank, con
     return 0;
 }
 
-/* Room for a frame of `cost`, after a look for notices of it. */
+/* Finds room for a frame of `cost`, if necessary after a look for notices. */
 static int find_room(nodes_port *p, endpoint *from, fy_lane lane, int rank, uint64_t cost,
                      outlet **out)
 {
@@ -317,7 +319,7 @@ int fy_nodes_send_remote(nodes_port *p, endpoint *from, fy_lane lane, int rank,
 {
     if (frame->size_bytes >> WIRE_FLAGS_SHIFT != 0)
         return FERRY_ENOMEM;
-    /* Such a rank gets it through a segment whose heaps are as large as those here. */
+    /* A rank that joined later gets it through a segment whose heaps are as large as those here. */
     if (rank >= p->world && frame->size_bytes > p->node->segment->heap_bytes)
         return FERRY_ENOMEM;
     lock(p);

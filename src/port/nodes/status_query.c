@@ -1,9 +1,9 @@
-/* Status queries: SIGUSR1, which launchers pass on to all ranks, asks what they do.
+/* Status queries: SIGUSR1 asks all ranks what they do. Launchers pass it on to all ranks.
  *
- * It has a handler, so that a program may put its own in its place at any time. A handler can reach
- * no rank, so it sends on another signal, which all threads block and the watch reads. The first
- * rank of a node that is there prints what those of its segment answer. Threads: the application
- * thread opens and closes, the watch answers. */
+ * It has a handler, so a program may install its own at any time. A handler can reach no rank. So
+ * it sends another signal, which all threads block and the watch reads. The first living rank of a
+ * node prints the answers of all ranks of its segment. Threads: the application thread opens and
+ * closes, the watch answers. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +34,8 @@ static void pass_on(int number)
     errno = kept;
 }
 
-/* The handler of the other signal, where a thread of the program does not block it. */
+/* The handler of the other signal, in a thread of the program that does not block it: ignores
+ * it. */
 static void lose(int number)
 {
     (void)number;
@@ -69,7 +70,7 @@ void fy_nodes_queries_close(void)
     const sigset_t set = query_set();
     if (has_handler(SIGUSR1, pass_on))
         handle(SIGUSR1, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* what is pending is lost */
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* drops a pending signal */
     handle(query_signal(), SIG_DFL);
 }
 
@@ -87,7 +88,7 @@ void fy_nodes_query_answer(const fy_node *node, int fd)
     struct signalfd_siginfo info;
     int first = 0;
     while (read(fd, &info, sizeof(info)) > 0)
-        continue; /* several are one */
+        continue; /* several signals count as one */
     while (first < node->self &&
            fy_shm_state(segment, (uint32_t)fy_node_place(node, first)) >= SHM_LEFT)
         first++;

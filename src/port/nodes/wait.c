@@ -1,7 +1,7 @@
-/* Waiting: a binding cannot sleep and wake, so a thread looks again and again, for less and less of
- * the time. It spins, then yields while yields come back quickly. Then it sleeps in port shm, where
- * the ranks of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes.
- * The helper looks once per quantum (FERRY_QUANTUM_US). */
+/* Waiting. A binding cannot sleep and be woken, so a thread looks for messages again and again,
+ * with growing pauses. It spins, then yields while yields return quickly. Then it sleeps in port
+ * shm, where the ranks of this node can wake it. The pauses double up to PAUSE_MAX_NS while nothing
+ * comes. The helper looks once per quantum (FERRY_QUANTUM_US). */
 #include "port/nodes/port_state.h"
 
 #include <sched.h>
@@ -13,7 +13,8 @@
 #define SLOW_YIELD_NS 100000u
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
-/* The pause of a helper that does not serve the control lane: it may be told to at any time. */
+/* The pause of a helper that does not serve the control lane. It may be told to serve it at any
+ * time. */
 #define IDLE_QUANTUM_NS 1000000u
 
 static bool near_pending(nodes_port *p)
@@ -33,7 +34,7 @@ static bool app_ready(nodes_port *p)
     return ready || near_pending(p);
 }
 
-/* Looks for a while. True: there is something, or the deadline has passed. */
+/* Looks for a while. Returns true if something has come or the deadline has passed. */
 static bool look(nodes_port *p, uint64_t deadline_ns)
 {
     for (int i = 0; i < SPINS; i++)
@@ -57,8 +58,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Returns after each pause: what woke port shm was told once, and only the caller can look for it.
- */
+/* Returns after each pause: port shm was woken for something that only the caller can look for. */
 static void wait_app(nodes_port *p, uint64_t deadline_ns)
 {
     /* relaxed: see fy_nodes_poll_remote */
@@ -84,7 +84,7 @@ void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
     }
     /* relaxed: a change that is missed now is seen after a quantum */
     bool serves = atomic_load_explicit(&p->serve, memory_order_relaxed) == FY_HELPER;
-    /* relaxed: a number; the next wait takes a change up */
+    /* relaxed: a number; the next wait uses a changed one */
     uint64_t quantum =
         serves ? atomic_load_explicit(&p->quantum_ns, memory_order_relaxed) : IDLE_QUANTUM_NS;
     p->near->ops->transport.wait(p->near, FY_HELPER,

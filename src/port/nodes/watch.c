@@ -17,7 +17,7 @@
 #include "port/nodes/child.h"
 #include "port/nodes/node.h"
 
-/* These tell the thread to end. */
+/* The orders that end the thread. */
 enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
 
 enum { PAUSE_NS = 1000 * 1000 };
@@ -27,15 +27,14 @@ enum { SET_STOP, SET_NEXT, SET_SPAWN_REQUESTS, SET_QUERY, SET_CHILDREN };
 struct fy_nodes_watch {
     const fy_node *node;
     int stop_fd;
-    int query_fd;      /* -1: nobody asks */
-    uint64_t stops;    /* STOP_..., or 0; the thread's */
-    int next, next_fd; /* how many ranks on is the rank whose end is awaited; -1: none is */
+    int query_fd;      /* -1: there are no status queries */
+    uint64_t stops;    /* STOP_..., or 0; the thread reads it */
+    int next, next_fd; /* the distance to the rank whose end is awaited, and its file; -1: none */
     bool saw_death;    /* read after the thread has ended */
-    uint64_t
-        await_ns; /* since when the end of a rank waits for what other nodes say; 0: none does */
-    bool starts;  /* it starts ranks; the rest is only for that */
-    /* The job of the ranks that this process has started. It counts as one of them itself, so that
-     * the job is not at its end with the last of them. */
+    uint64_t await_ns; /* since when a death waits for notices of other nodes; 0: none waits */
+    bool starts;       /* it starts ranks; the fields below are for that alone */
+    /* The job of the ranks that this process has started. The process counts as one of them, so
+     * that the job does not end with the last of them. */
     job job;
     fy_launch_plan plan;
     fy_nodes_program program;
@@ -63,8 +62,7 @@ static void note_end(fy_nodes_watch *w, int index)
                 doing);
 }
 
-/* Goes on to the next rank that has not ended. One that the system does not let us watch ends the
- * watch. */
+/* Watches the next rank that has not ended. If the system does not allow that, the watch ends. */
 static void watch_next(fy_nodes_watch *w)
 {
     if (w->next_fd >= 0)
@@ -79,7 +77,8 @@ static void watch_next(fy_nodes_watch *w)
     w->next_fd = -1;
 }
 
-/* Whether the others of this node go on without `dead`, and some elsewhere have not said so. */
+/* Whether the other ranks of this node go on without `dead`, but some rank elsewhere has not said
+ * so yet. */
 static bool awaits_endurance(const fy_nodes_watch *w, int dead)
 {
     const fy_segment *segment = w->node->segment;
@@ -98,8 +97,8 @@ static bool awaits_endurance(const fy_nodes_watch *w, int dead)
     return !far_endure;
 }
 
-/* Whether a death has to wait: what ranks of other nodes have said may still be on its way. The job
- * would end half a second after a death in any case, so it waits no longer than that. */
+/* Whether a death has to wait: notices of ranks of other nodes may still be in flight. A death ends
+ * the job half a second later in any case, so it does not wait longer than that. */
 static bool is_early(fy_nodes_watch *w, int dead)
 {
     enum { PATIENCE_NS = 500 * 1000 * 1000 };
@@ -113,8 +112,8 @@ static bool is_early(fy_nodes_watch *w, int dead)
     return false;
 }
 
-/* A rank that this process has started has ended. Whether its status is still to be had depends on
- * the program, which may have waited for all its children. */
+/* A rank that this process has started has ended. Its status may be gone, if the program has waited
+ * for all its children. */
 static void reap(fy_nodes_watch *w, int rank)
 {
     job *j = &w->job;
@@ -185,8 +184,8 @@ static bool is_over(const fy_nodes_watch *w)
     return w->stops == STOP_AT_ONCE || (w->stops == STOP_AFTER_CHILDREN && w->job.left == 1);
 }
 
-/* A rank that it has started has ended, and not all that live go on without it: this process ends
- * as that one did, and so the binding's launcher ends the job. */
+/* A rank that this process has started has ended, and not all living ranks go on without it. This
+ * process ends with the same status, and so the binding's launcher ends the job. */
 static void end_job(const job *j)
 {
     if (j->stage == JOB_KILLED || (j->stage != JOB_RUNS && until_ms(j) == 0))
@@ -200,14 +199,14 @@ static void *watch(void *arg)
     while (!is_over(w)) {
         if (fy_job_poll(w->set, fill_set(w), until_ms(&w->job)) > 0)
             serve_set(w);
-        if (w->await_ns != 0) /* the end that waits makes poll return */
+        if (w->await_ns != 0) /* the death that waits makes poll return */
             fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
         end_job(&w->job);
     }
     return NULL;
 }
 
-/* Makes this process one that starts ranks. */
+/* Prepares this process to start ranks. */
 static int prepare_job(fy_nodes_watch *w, const fy_nodes_launcher *launcher, const sigset_t *mask)
 {
     job *j = &w->job;
@@ -238,7 +237,7 @@ static int prepare_job(fy_nodes_watch *w, const fy_nodes_launcher *launcher, con
     j->ranks = (int)segment->ranks;
     j->starting = (int)segment->starting;
     w->starts = true;
-    /* The segment has our end from now on, and closes it. */
+    /* The segment owns our end of the socket from now on, and closes it. */
     fy_launch_link(segment, j->spawn_requests_theirs);
     return 0;
 }
@@ -296,7 +295,7 @@ bool fy_nodes_watch_stop(fy_nodes_watch *w, bool whole)
     ssize_t written = write(w->stop_fd, &how, sizeof(how));
     (void)written;
     pthread_join(w->thread, NULL);
-    /* It had left the job; nobody is there any more who could end with its status. */
+    /* The rank had left the job, and no rank is left that could end with its status. */
     if (w->job.status != 0)
         _exit(w->job.status);
     bool saw_death = w->saw_death;
