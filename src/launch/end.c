@@ -1,10 +1,12 @@
 /* Decides what the end of a child means for the job.
  *
- * A rank may end with status 0 once it has left the job, or when nobody has joined. Everything else
- * is a death: it is told to the survivors, who may end by themselves for a while, and the job ends
- * with the status of the first. One line says which rank, how, and what it was doing. When all that
- * live have said that they go on (fy_member_ops.endure), the job goes on, and the death does not
- * count; nor does then a rank that was asked for later and never joined. */
+ * A rank may end with status 0 after it has left the job, or if no rank has joined. Every other end
+ * is a death. The survivors are told of it, and have a while to end by themselves. The job ends
+ * with the status of the first death. One line says which rank died, how, and what it was doing.
+ *
+ * If all living ranks have said that they go on (fy_member_ops.endure), the job goes on and the
+ * death does not count. Then a rank that was started later and never joined does not count
+ * either. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,7 +22,7 @@ shm_state fy_job_state(const job *j, int rank)
 {
     if (j->controls.base == NULL)
         return SHM_LEFT;
-    /* seq_cst, as in fy_controls_mark; the launcher sees it some time after it happened anyway */
+    /* seq_cst, as in fy_controls_mark. The launcher may see it some time later */
     return (shm_state)shm_state_in(atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->state));
 }
 
@@ -34,7 +36,7 @@ bool fy_job_anyone_joined(const job *j)
     return false;
 }
 
-/* Writes ", last " and what the rank did; nothing when it never joined. */
+/* Writes ", last " and what the rank did last; nothing if it never joined. */
 static void describe_doing(const job *j, int rank, char *out, size_t size)
 {
     out[0] = '\0';
@@ -75,14 +77,14 @@ void fy_job_next_stage(job *j)
 {
     bool terminate = j->stage == JOB_GRACE;
     fy_job_signal(j, terminate ? SIGTERM : SIGKILL);
-    /* One that is stopped would not see SIGTERM. */
+    /* A stopped process would not see SIGTERM. */
     if (terminate)
         fy_job_signal(j, SIGCONT);
     j->stage = terminate ? JOB_TERMINATED : JOB_KILLED;
     j->stage_end_ns = terminate ? fy_clock_now_ns() + TERMINATE_NS : UINT64_MAX;
 }
 
-/* The ranks learn how it has ended before they learn that it has. */
+/* Stores how the rank has ended, before the other ranks learn that it has. */
 static void note_outcome(const job *j, int rank, const siginfo_t *info)
 {
     int status = info->si_code == CLD_EXITED ? info->si_status << 8 : info->si_status;
@@ -91,8 +93,8 @@ static void note_outcome(const job *j, int rank, const siginfo_t *info)
         atomic_store(&rank_at(j->controls.base, (uint32_t)rank)->outcome, (uint32_t)status + 1);
 }
 
-/* The status of a rank that has called ferry_abort, whose own line has said why; else 0. The rank
- * ends with that status: a word with another value was overwritten. */
+/* The status of a rank that has called ferry_abort, whose own line has given the reason; else 0.
+ * The rank ends with that status. If the word has another value, it was overwritten. */
 static int abort_status(const job *j, int rank, const siginfo_t *info)
 {
     if (j->controls.base == NULL || info->si_code != CLD_EXITED)
@@ -111,7 +113,7 @@ static void end_at_once(job *j, int status)
     fy_job_next_stage(j);
 }
 
-/* Whether the child could not execute the program: one line says so, since all cannot. */
+/* Whether the child could not execute the program. One line says so for all children. */
 static bool report_start(job *j, const siginfo_t *info)
 {
     job_failure failure;
@@ -124,8 +126,7 @@ static bool report_start(job *j, const siginfo_t *info)
     return true;
 }
 
-/* Whether this end is only what follows from an earlier death or from a signal that we passed on.
- */
+/* Whether this end only follows from an earlier death, or from a signal that was passed on. */
 static bool is_consequence(const job *j, int rank, const siginfo_t *info)
 {
     if (j->children[rank].joined && j->passed_signal != 0)
@@ -137,15 +138,15 @@ static bool is_consequence(const job *j, int rank, const siginfo_t *info)
     return info->si_code == CLD_EXITED || info->si_status == SIGTERM || info->si_status == SIGKILL;
 }
 
-/* Whether some have joined the job and live, and every one of them goes on without `rank`; those
- * that the job began with are waited for. */
+/* Whether ranks have joined and live, and all of them go on without `rank`. A rank that the job
+ * began with and that has not joined yet counts as one that does not. */
 static bool others_endure(const job *j, int rank)
 {
     int living = 0;
     for (int other = 0; other < j->ranks && j->controls.base != NULL; other++) {
         shm_state state = fy_job_state(j, other);
         if (other == rank || state >= SHM_LEFT || (state == SHM_ABSENT && other >= j->starting))
-            continue; /* it is not there, or not yet */
+            continue; /* it has gone, or has not come */
         /* seq_cst: as in shm_endure */
         if (!atomic_load(&rank_at(j->controls.base, (uint32_t)other)->endures))
             return false;

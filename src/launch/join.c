@@ -1,4 +1,4 @@
-/* The side of the process that joins. Nothing of it runs later: the kernel watches the pipe. */
+/* The side of the process that joins. None of this runs later: the kernel watches the pipe. */
 #include "launch/join.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "launch/launch.h"
 #include "port/shm/layout.h"
 
-#define PATIENCE_S 60 /* for a launcher that is stopped */
+#define PATIENCE_S 60 /* how long to wait for a launcher that is stopped */
 
 void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES])
 {
@@ -33,7 +33,8 @@ static int no_job(const char *folder, const char *why)
                         folder, why);
 }
 
-/* Opens the folder, which must be this user's alone, so that nobody else poses as the job. */
+/* Opens the folder. It must belong to this user alone, so that nobody else can pretend to be the
+ * job. */
 static int open_folder(const char *folder, int *out)
 {
     struct stat info = {0};
@@ -82,7 +83,7 @@ static int connect_to(const char *folder, int fd, int *out)
     return error;
 }
 
-/* Receives the answer and the files that come with it, -1 for none. */
+/* Receives the answer and its descriptors, -1 for none. */
 static bool receive(int link, join_answer *answer, int files[JOIN_FILES])
 {
     struct iovec piece = {.iov_base = answer, .iov_len = sizeof(*answer)};

@@ -1,11 +1,13 @@
-/* Join: how a process that nobody started for it becomes a rank of a running job.
+/* Join: how a process that the job did not start becomes one of its ranks.
  *
- * The owner of a job names a folder (ferry_launch_options.join). The launcher makes it, with mode
- * 0700, and in it a socket and a file of 16 random bytes, the nonce. A process of the same user
- * connects, sends the nonce, and gets a number and, by the socket, the job's segment. The launcher
- * then watches it as it does its children. The connection stays: by it the rank asks for more
- * ranks, and its end tells the launcher that the rank has left. A pipe whose writing end only the
- * launcher has tells the rank, by SIGKILL from the kernel, that the launcher has died. */
+ * The owner of a job names a folder (ferry_launch_options.join). The launcher makes the folder with
+ * mode 0700. In it are a socket and a file of 16 random bytes, the nonce. A process of the same
+ * user connects and sends the nonce. It gets a number and, by the socket, the job's segment. The
+ * launcher then watches it as it watches its children.
+ *
+ * The connection stays: by it the rank asks for more ranks, and its end tells the launcher that the
+ * rank has left. A pipe whose writing end the launcher alone has tells the rank that the launcher
+ * has died: the kernel then sends SIGKILL. */
 #ifndef FY_JOIN_H
 #define FY_JOIN_H
 
@@ -33,34 +35,35 @@ typedef enum join_verdict {
     JOIN_REFUSED, /* another version, or a wrong nonce */
     JOIN_FULL,    /* no numbers are left */
     JOIN_ENDS,    /* the job is ending */
-    JOIN_FAILED,  /* the launcher could not */
+    JOIN_FAILED,  /* the launcher could not do it */
 } join_verdict;
 
 /* The answer to it. With a welcome come JOIN_FILES descriptors: the segment, and the pipe. */
 typedef struct join_answer {
     uint64_t magic;
     uint32_t verdict;
-    uint32_t rank; /* of JOIN_FULL: how many numbers there were */
+    uint32_t rank; /* with JOIN_FULL: how many numbers there were */
 } join_answer;
 
-/* Writes a path by which `name` in the open folder can be reached as a socket, however long the
- * folder's own path is. */
+/* Writes a short path of `name` in the open folder: the path of a socket has a limit, the folder's
+ * own path has none. */
 enum { JOIN_PATH_BYTES = 40 };
 FY_SHARED void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES]);
 
-/* A place in a job that was asked for. */
+/* A place in a job, given to a process that joins. */
 typedef struct fy_ticket {
     int segment_fd, link, pipe;
     int rank;
 } fy_ticket;
 
-/* Asks the job that lets others join at `folder` for a place. Gives `*out`, ended by
- * fy_ticket_settle or fy_ticket_return. FERRY_ELAUNCH: no job answers there, or it refuses;
- * FERRY_ENOMEM: it has no numbers left. With fy_error_set. */
+/* Asks for a place in the job that can be joined by `folder`. Gives `*out`, ended with
+ * fy_ticket_settle or fy_ticket_return. FERRY_ELAUNCH: no job answers there, or it refuses.
+ * FERRY_ENOMEM: it has no number left. With fy_error_set. */
 int fy_ticket_get(const char *folder, fy_ticket *out);
 
-/* The segment is mapped: it keeps the connection and the pipe, and this process dies with the
- * launcher until the segment is unmapped. FERRY_ELAUNCH: the launcher has died; nothing is kept. */
+/* The process has mapped the segment. The segment then keeps the connection and the pipe, and until
+ * it is unmapped the process dies with the launcher. FERRY_ELAUNCH: the launcher has died; nothing
+ * is kept. */
 int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment);
 void fy_ticket_return(const fy_ticket *ticket);
 

@@ -1,10 +1,10 @@
-/* The folder by which processes join a job: a socket and the nonce, and who takes them away.
+/* The folder by which processes join a job, its socket and its nonce, and how it is removed.
  *
- * The launcher may be killed, and then its ranks die with it: none of them can clean up. So there
- * is a guard, a child that holds the reading end of a pipe and the lock of the folder. It waits for
- * the end of the pipe, which comes with the launcher's end, however that comes, and removes the
- * named files. The folder stays only if both are killed at the same time. The next job that is
- * given the folder takes it, since nobody has its lock. */
+ * If the launcher is killed, its ranks die with it, so none of them can remove the folder. So there
+ * is a guard: a child that holds the reading end of a pipe and the lock of the folder. It waits for
+ * the end of the pipe, which comes when the launcher ends in any way. Then it removes the named
+ * files. The folder stays only if launcher and guard are killed together. The next job that is
+ * given the folder takes it over, since nobody has its lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,7 +25,7 @@
 #include "launch/job.h"
 
 #define BACKLOG 16
-#define JOIN_UNREADY "unready" /* the socket, until it listens */
+#define JOIN_UNREADY "unready" /* name of the socket until it listens */
 
 static void remove_names(int folder, const char *path)
 {
@@ -35,7 +35,8 @@ static void remove_names(int folder, const char *path)
     rmdir(path);
 }
 
-/* The guard: has the pipe as 0, the folder as 1, and nothing else of the launcher. */
+/* The guard. It has the pipe as descriptor 0, the folder as 1, and no other file of the
+ * launcher. */
 static _Noreturn void guard(int pipe, int folder, const char *path)
 {
     sigset_t all;
@@ -43,7 +44,7 @@ static _Noreturn void guard(int pipe, int folder, const char *path)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid();
-    /* Out of the way first: they may be 0 and 1 themselves. */
+    /* Moves both to other numbers first: they may be 0 and 1 themselves. */
     pipe = fcntl(pipe, F_DUPFD, 2);
     folder = fcntl(folder, F_DUPFD, 2);
     if (dup2(pipe, 0) < 0 || dup2(folder, 1) < 0)
@@ -55,7 +56,7 @@ static _Noreturn void guard(int pipe, int folder, const char *path)
     _exit(0);
 }
 
-/* Whether what has this name, if anything, is what a job of before has left there. */
+/* Whether `name` does not exist, or is a file that an earlier job has left there. */
 static bool is_left(int folder, const char *name, mode_t type)
 {
     struct stat info;
@@ -65,7 +66,8 @@ static bool is_left(int folder, const char *name, mode_t type)
            (type == S_IFSOCK || info.st_size <= JOIN_NONCE_BYTES);
 }
 
-/* Opens and locks the folder. The lock is free when it is new, or when whoever had it died. */
+/* Opens and locks the folder. The lock is free if the folder is new, or if the process that had it
+ * has died. */
 static int take_folder(job_join_socket *d, const char *path)
 {
     struct stat info;

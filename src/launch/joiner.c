@@ -1,10 +1,10 @@
-/* Joined processes: processes at the join socket of a job, and those that were let in.
+/* Joining and joined processes.
  *
- * A process that connects has a while to say one thing, the nonce, and gets one answer. If it says
- * anything else, or nothing, the connection ends. That stops neither the launcher, which waits for
- * nobody, nor the job. A process that was let in is watched by its pidfd, as children are. It is no
- * child: its status is not known, and when it has left the job the launcher no longer waits for it.
- */
+ * A process that connects to the join socket has a while to send the nonce, and gets one answer. If
+ * it sends anything else, or nothing, the connection ends. That stops neither the launcher, which
+ * waits for no process, nor the job. A joined process is watched by its pidfd, as children are. It
+ * is no child: its status is not known. When it has left the job, the launcher no longer waits for
+ * it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,11 +17,12 @@
 #include "base/log.h"
 #include "launch/job.h"
 
-/* How long one may be silent, and how long while others may be waiting for its chair. */
+/* How long a connected process may be silent, and how long if another one may be waiting for its
+ * place. */
 #define PATIENCE_NS UINT64_C(60000000000)
 #define PATIENCE_FULL_NS UINT64_C(2000000000)
 
-/* The process at the other end, which must be this user's. */
+/* Gives the process at the other end, which must belong to this user. */
 static bool find_peer(int fd, pid_t *out)
 {
     struct ucred who;
@@ -82,7 +83,7 @@ void fy_joiners_expire(job *j)
         }
 }
 
-/* In a time that says nothing about the nonce. */
+/* Compares in a time that does not depend on how much of the nonce is right. */
 static bool is_nonce(const job *j, const uint8_t nonce[JOIN_NONCE_BYTES])
 {
     uint8_t difference = 0;
@@ -91,7 +92,7 @@ static bool is_nonce(const job *j, const uint8_t nonce[JOIN_NONCE_BYTES])
     return difference == 0;
 }
 
-/* Whether the process that connected is still there: then its number is still its own. */
+/* Whether the process that connected still lives: then its number is still its own. */
 static bool is_there(int fd)
 {
     char none;
@@ -116,8 +117,8 @@ static bool send_answer(int fd, const join_answer *answer, const int files[JOIN_
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(copy);
 }
 
-/* Sends the number, the segment, and an end of the pipe that is nobody else's, since a file says
- * whom it signals. */
+/* Sends the number, the segment, and an end of the pipe. No other process has this open file: a
+ * file can have one process alone to signal. */
 static bool welcome(const job *j, int fd, uint32_t rank)
 {
     const join_answer answer = {.magic = JOIN_MAGIC, .verdict = JOIN_WELCOME, .rank = rank};
@@ -130,7 +131,7 @@ static bool welcome(const job *j, int fd, uint32_t rank)
     return sent;
 }
 
-/* Makes a rank of who knows the nonce; the connection is the rank's then. */
+/* Makes a rank of a process that knows the nonce. The connection is then the rank's. */
 static join_verdict admit(job *j, const job_joiner *joiner)
 {
     uint32_t rank;
@@ -165,8 +166,8 @@ void fy_joiner_hear(job *j, int index)
     job_joiner *joiner = &j->join_socket.joiners[index];
     join_hello hello = {0};
     join_answer answer = {.magic = JOIN_MAGIC, .verdict = JOIN_REFUSED};
-    /* One byte more than it may be, to see what is too long. Files that come with it are closed
-     * by the kernel, since there is no room for them. */
+    /* One byte more than allowed, to notice a message that is too long. The kernel closes files
+     * that come with it, because there is no room for them. */
     char bytes[sizeof(hello) + 1];
     ssize_t got = recv(joiner->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -186,7 +187,7 @@ void fy_joiner_hear(job *j, int index)
     joiner->fd = -1;
 }
 
-/* Takes a rank that joined off the list of those that are waited for. */
+/* The launcher no longer waits for this joined rank. */
 static void let_go(job *j, job_child *child)
 {
     close(child->pidfd);
@@ -201,13 +202,13 @@ void fy_joiner_gone(job *j, int rank, bool process)
 {
     job_child *child = &j->children[rank];
     shm_state state = fy_job_state(j, rank);
-    if (state == SHM_JOINED && !process) { /* it goes on without its connection */
+    if (state == SHM_JOINED && !process) { /* the rank goes on without its connection */
         close(child->link);
         child->link = -1;
         return;
     }
     let_go(j, child);
-    /* One that never came is missed by nobody. */
+    /* A process that never became a rank is not missed. */
     if (state == SHM_ABSENT)
         fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
     const siginfo_t info = {.si_code = CLD_EXITED, .si_pid = child->pid};

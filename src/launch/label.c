@@ -1,9 +1,9 @@
-/* Output of ranks, line by line, with the rank in front. A line is written whole; only one longer
- * than LINE_MAX_BYTES is cut into several.
+/* Output of ranks, line by line, with the rank before each line. A line is written whole, unless it
+ * is longer than LINE_MAX_BYTES.
  *
- * The launcher never waits for whoever reads: it writes only to a file that is ready, and no more
- * at a time than a ready pipe takes. Until a stream's lines are written, nothing more is read of
- * it, so its rank waits. */
+ * The launcher never waits for a reader. It writes only to a file that is ready, and no more at a
+ * time than a ready pipe takes. Until the lines of a stream are written, it reads no more from that
+ * stream, so the rank waits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,8 @@
 #define READ_BYTES 65536u
 #define LINE_MAX_BYTES (1u << 20)
 #define LABEL_BYTES 16
-#define PATIENCE_MS 500 /* with a reader that stands still, at the end of a job that failed */
+/* How long to wait for a reader that does not read, when a job has failed. */
+#define PATIENCE_MS 500
 
 int fy_stream_open(job_stream *stream, int target_fd, int *write_fd)
 {
@@ -51,7 +52,7 @@ static void lose(job_stream *stream, int rank, const char *why)
     stream->failed = true;
 }
 
-/* Appends to what is to be written; a rank goes on without what there is no memory for. */
+/* Appends text to be written. Without memory the text is dropped, and the rank goes on. */
 static void add(job_stream *stream, int rank, const char *data, size_t size)
 {
     if (stream->out_room - stream->to_send < size) {
@@ -77,7 +78,7 @@ static void add_line(job_stream *stream, int rank, const char *line, size_t size
     add(stream, rank, "\n", 1);
 }
 
-/* How much a ready file takes without waiting: whole lines, or a piece of a longer one. */
+/* How much to write to a ready file without waiting: whole lines, or a piece of a longer one. */
 static size_t piece_of(const job_stream *stream)
 {
     const char *from = stream->out + stream->sent;
@@ -88,8 +89,8 @@ static size_t piece_of(const job_stream *stream)
     return end != NULL ? (size_t)(end + 1 - from) : PIPE_BUF;
 }
 
-/* Writes what can be written now; whether that was all. Text that cannot be written is reported
- * once, unless nobody reads. The rank goes on all the same. */
+/* Writes what can be written now. Returns whether that was all. Text that cannot be written is
+ * reported once, unless nobody reads. The rank goes on. */
 static bool flush(job *j, job_stream *stream, int rank)
 {
     while (fy_stream_pending(stream)) {
@@ -109,7 +110,8 @@ static bool flush(job *j, job_stream *stream, int rank)
     return true;
 }
 
-/* Takes the whole lines and keeps the rest. `seen`: so much is known to have no newline. */
+/* Moves the whole lines to the output and keeps the rest. The first `seen` bytes have no
+ * newline. */
 static void take_lines(job_stream *stream, int rank, size_t seen)
 {
     size_t start = 0;
@@ -176,7 +178,8 @@ bool fy_stream_read(job *j, job_stream *stream, int rank)
     return flush(j, stream, rank);
 }
 
-/* Reads and writes the rest of one stream as far as possible now; whether something is left. */
+/* Reads and writes what is left of one stream, as far as it can. Returns whether something is
+ * left. */
 static bool finish(job *j, job_stream *stream, int rank)
 {
     while (fy_stream_read(j, stream, rank)) {

@@ -18,7 +18,7 @@
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/* A variable of a child; `value` below 0: it has none. */
+/* A variable of a child; if `value` is negative, the child does not have it. */
 typedef struct own_variable {
     const char *name;
     int value;
@@ -36,8 +36,8 @@ static bool is_own(const char *entry, const own_variable own[OWN_MAX])
     return false;
 }
 
-/* The environment of a child, made before the fork: the child of a process with several threads
- * may not allocate. NULL: no memory. */
+/* Makes the environment of a child before the fork: the child of a process with several threads
+ * must not allocate. NULL: no memory. */
 static char **make_environment(const job *j, int rank)
 {
     const fy_launch_plan *plan = j->plan;
@@ -75,8 +75,8 @@ static char **make_environment(const job *j, int rank)
 /* In the child from here. If the process has several threads, the child calls only functions that
  * are safe after a fork. */
 
-/* Rank 0 reads the launcher's input. Descriptors that the child inherited of the launcher are
- * closed. */
+/* Rank 0 reads the launcher's input. Closes descriptors of the launcher that the child has
+ * inherited. */
 static void arrange_files(const job *j, int rank, const int write_fd[2])
 {
     for (int i = 0; i < 2; i++)
@@ -102,8 +102,8 @@ static void arrange_files(const job *j, int rank, const int write_fd[2])
     close(j->start_pipe[0]);
 }
 
-/* A descriptor per rank, three with labels, may be more than the usual soft limit. That is for
- * programs that use select: ranks get it back. */
+/* Raises the limit of open files. A descriptor per rank, or three with labels, may be more than the
+ * usual soft limit, which is low for programs that use select. Ranks get the old limit back. */
 static void raise_files(job *j)
 {
     if (getrlimit(RLIMIT_NOFILE, &j->old_files) != 0)
@@ -118,7 +118,8 @@ static void restore_files(const job *j)
         (void)setrlimit(RLIMIT_NOFILE, &j->old_files);
 }
 
-/* A shell makes its background jobs ignore these; whoever sends one to a rank means it. */
+/* Restores these signals: a shell makes its background jobs ignore them, but a user that sends one
+ * to a rank means it. */
 static void heed_interrupts(void)
 {
     static const int numbers[] = {SIGINT, SIGQUIT};
@@ -134,7 +135,7 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *c
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != j->launcher)
-        _exit(128 + SIGKILL); /* it died before the line above */
+        _exit(128 + SIGKILL); /* the launcher died before the line above */
     arrange_files(j, rank, write_fd);
     if (j->controls.base != NULL) {
         fy_controls_unmap(&j->controls);
@@ -216,13 +217,13 @@ static int take_signals(job *j)
 {
     sigset_t set;
     sigemptyset(&set);
-    /* nohup's SIGHUP stays ignored. */
+    /* If nohup has made SIGHUP ignored, it stays so. */
     struct sigaction hangup = {0};
     sigaction(SIGHUP, NULL, &hangup);
     for (size_t i = 0; i < sizeof(passed_signals) / sizeof(passed_signals[0]); i++)
         if (passed_signals[i] != SIGHUP || hangup.sa_handler != SIG_IGN)
             sigaddset(&set, passed_signals[i]);
-    /* Were it ignored, the kernel would reap the children before us. */
+    /* If SIGCHLD were ignored, the kernel would reap the children before us. */
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &action, &j->old_child_action);
     sigprocmask(SIG_BLOCK, &set, &j->old_mask);
@@ -293,8 +294,8 @@ static void clean_up(job *j)
     }
 }
 
-/* Warns if the job has ended well and its program never opened Ferry: then each process ran
- * alone, and the ranks did the same work. */
+/* Warns if the job has succeeded and its program never opened Ferry: then each process ran alone,
+ * and all did the same work. */
 static void say_unopened(const job *j)
 {
     if (j->status != 0 || j->plan->argv == NULL || j->controls.base == NULL ||
@@ -332,7 +333,7 @@ int fy_job_launch(const fy_launch_plan *plan)
     int error = prepare(&j);
     if (error == 0 && plan->bindings)
         say_bindings(&j);
-    fflush(NULL); /* else each child would write it again */
+    fflush(NULL); /* otherwise each child would write it again */
     for (int rank = 0; rank < j.starting && error == 0; rank++)
         error = fy_job_start_child(&j, rank, NULL);
     if (error != 0)

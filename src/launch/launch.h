@@ -7,34 +7,40 @@
 
 #include "port/shm/shm.h"
 
-#define FY_ENV_JOB_FD "FERRY_JOB_FD" /* the job's segment; open across exec, in ranks only */
-#define FY_ENV_RANK "FERRY_RANK"     /* from 0 */
-#define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: places of the job; alone: wanted */
-#define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many there may be when some join later */
-#define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which others may join */
-#define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET" /* where ranks ask the launcher for more; likewise */
-#define FY_ENV_THREADS "FERRY_THREADS"       /* "1": ranks are threads; with FY_ENV_RANKS alone */
+/* Descriptor of the job's segment; stays open across exec; in ranks only. */
+#define FY_ENV_JOB_FD "FERRY_JOB_FD"
+#define FY_ENV_RANK "FERRY_RANK" /* number of the rank, from 0 */
+/* With FY_ENV_JOB_FD: number of ranks; alone: how many ranks to start. */
+#define FY_ENV_RANKS "FERRY_RANKS"
+#define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many ranks there may be, with those that join */
+#define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which processes join */
+/* Descriptor by which ranks send spawn requests; in ranks only. */
+#define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET"
+#define FY_ENV_THREADS "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
-#define FY_STACK_MIN_BYTES (64 * 1024) /* of the launcher and of ranks; less would crash */
+/* The least stack of launcher and ranks; less would crash. */
+#define FY_STACK_MIN_BYTES (64 * 1024)
 
-/* Runs in a new child, once, with the environment set. Its result is the child's exit status. In
- * the child nothing of the launcher is left: signals are as the launcher found them. */
+/* Runs once in a new child, with its environment set. Returns the child's exit status. The child
+ * has nothing of the launcher: its signals are as the launcher found them. */
 typedef int fy_launch_child(void *arg, int rank);
 
 typedef struct fy_launch_plan {
-    const char *program;       /* to execute with `argv`, looked up in PATH */
-    char *const *argv;         /* NULL: children run `child` instead */
-    char **environment;        /* of `argv`; NULL: this process's */
-    int threads;               /* ranks that the program starts as threads; without `shm` */
-    int threads_max;           /* with those that it may start later; 0: the same */
-    const fy_shm_options *shm; /* the segment to make; NULL: one child, without segment and place */
-    bool label;                /* lines of output begin with "[rank] " */
-    const char *join;          /* the folder by which processes may join, where there is room for
-                                  more ranks; NULL: none */
-    bool bindings;             /* prints which processors each rank may use */
+    const char *program; /* the program to execute with `argv`; looked up in PATH */
+    char *const *argv;   /* its arguments; NULL: children run `child` instead */
+    char **environment;  /* its environment; NULL: that of this process */
+    int threads;         /* how many ranks the program starts as threads; without `shm` */
+    int threads_max;     /* the same, with ranks that it may start later; 0: no more */
+    /* The segment to make; NULL: one child, without segment and number. */
+    const fy_shm_options *shm;
+    bool label; /* begin each line of output with "[rank] " */
+    /* The folder by which processes may join, if there are free numbers; NULL: none. */
+    const char *join;
+    bool bindings; /* print which processors each rank may use */
     fy_launch_child *child;
-    void (*prepare)(void *arg); /* in a child, before it runs anything: calls only what is safe
-                                   after a fork among threads. NULL: nothing to do */
+    /* Called in a child before anything else. It may call only functions that are safe after a fork
+     * in a process with threads. NULL: nothing to do. */
+    void (*prepare)(void *arg);
     void *arg;
 } fy_launch_plan;
 
@@ -45,27 +51,27 @@ int fy_launch(const fy_launch_plan *plan);
 
 /* A job whose ranks are threads of this process. */
 typedef struct fy_threads_plan {
-    fy_segment *segment;    /* of the job; the ranks join it */
-    int ranks, places;      /* that are started; that the segment has */
-    fy_launch_child *child; /* runs once in each thread; its result other than 0 ends the process */
+    fy_segment *segment;    /* the segment of the job, which the ranks join */
+    int ranks, places;      /* how many ranks to start; how many places the segment has */
+    fy_launch_child *child; /* runs once in each thread. A result other than 0 ends the process */
     void *arg;
 } fy_threads_plan;
 
-/* Starts the threads, and returns when all have ended, those too that ranks have started: 0, or
- * FERRY_ELAUNCH or FERRY_ENOMEM with fy_error_set when nothing was started. [main thread] */
+/* Starts the threads. Returns 0 when all have ended, also those that ranks have started.
+ * FERRY_ELAUNCH or FERRY_ENOMEM with fy_error_set: nothing was started. [main thread] */
 int fy_launch_threads(const fy_threads_plan *plan);
 
-/* Opens what is closed of descriptors 0 to 2, so that reading and writing still fail: else a file
- * of the job's gets one of these numbers, and what the program prints. */
+/* Opens descriptors 0 to 2 if they are closed, so that reading and writing still fail. Otherwise a
+ * file of the job could get one of these numbers, and with it what the program prints. */
 void fy_streams_reserve(void);
 
-/* Called when this process has taken the place that the environment gave it and mapped the segment.
+/* Called when this process has mapped the segment and taken the place that the environment gave it.
  * Closes `fd`. Hides `socket` (-1: none) and the place from programs that it starts, so that they
- * are not taken for ranks. Asks to die with the parent process. [main thread] */
+ * are not taken for ranks. Arranges to die with the parent process. [main thread] */
 void fy_launch_settle(int fd, int socket);
 
-/* Takes `socket`, which leads to the launcher: ranks of `segment` ask the launcher through it for
- * more ranks. Unmapping the segment closes it. */
+/* Takes `socket`, by which ranks of `segment` send spawn requests to the launcher. Unmapping the
+ * segment closes it. */
 FY_SHARED void fy_launch_link(fy_segment *segment, int socket);
 
 #endif

@@ -1,6 +1,5 @@
-/* The launcher as the library finds it. Few processes launch ranks, so the shared library has the
- * launcher in a plug-in, ferry-launch.so. Programs that are linked to the static library have it in
- * them. */
+/* The launcher as the library finds it. Few processes launch ranks, so for the shared library the
+ * launcher is in a plug-in, ferry-launch.so. The static library contains it. */
 #ifndef FY_LAUNCHER_H
 #define FY_LAUNCHER_H
 
@@ -18,8 +17,8 @@ typedef struct fy_launcher {
 
 FY_SHARED extern const fy_launcher fy_launcher_table;
 
-/* Gives the launcher, here or from its plug-in. FERRY_ELAUNCH: the plug-in cannot be opened, and
- * fy_error_text says why. Lends for ever. [main thread] */
+/* Gives the launcher: the one in this library, or that of the plug-in. FERRY_ELAUNCH: the plug-in
+ * cannot be opened, and fy_error_text says why. Lends for ever. [main thread] */
 int fy_launcher_find(const fy_launcher **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Processes that a rank started and left behind become the launcher's children, so that it can end
- * them when the job has ended. The launcher's own earlier children are spared. */
+/* Processes that a rank started and did not wait for become the launcher's children. So it can end
+ * them when the job has ended. Children that the launcher had before are spared. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,8 +17,8 @@
 #define ROUNDS_MAX 200
 #define ROUND_NS 1000000u
 
-/* Reads the kernel's list of our children. Gives `*out` and its count; false without memory for
- * all of them. */
+/* Reads the kernel's list of our children. Gives `*out` and the count. Returns false without memory
+ * for all. */
 static bool list_children(pid_t **out, size_t *out_count)
 {
     char path[64];
@@ -64,7 +64,7 @@ static bool is_other(const job *j, pid_t pid)
     return false;
 }
 
-/* Kills and reaps the orphans there are; whether there were any. Killing one may bring its own
+/* Kills and reaps all orphans. Returns whether there were any: killing one may bring its own
  * children. */
 static bool kill_round(const job *j)
 {

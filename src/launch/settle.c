@@ -1,7 +1,7 @@
-/* A rank and the launcher that started it: the rank takes its place, and asks for more ranks.
+/* A rank and the launcher that started it: how the rank takes its place, and asks for more ranks.
  *
- * To have ranks started, a rank takes numbers in the segment and sends one request, a datagram, by
- * the socket that it has from the launcher (spawn.c). */
+ * To have ranks started, a rank takes numbers in the segment. Then it sends one request, a
+ * datagram, by the socket that it got from the launcher (spawn.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,12 +23,12 @@ void fy_launch_settle(int fd, int socket)
     unsetenv(FY_ENV_RANK);
     unsetenv(FY_ENV_RANKS);
     unsetenv(FY_ENV_JOB_SOCKET);
-    /* A rank started by a script is no child of the launcher: the script dies with that, and the
-     * rank with the script. */
+    /* A rank may have been started by a script, which is the launcher's child. The script dies with
+     * the launcher, and the rank with the script. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Writes `argv` behind the head at `buffer`; false when there is no room. */
+/* Writes `argv` after the head at `buffer`. Returns false if there is no room. */
 static bool write_arguments(char *buffer, char *const argv[], job_request *head)
 {
     for (; argv != NULL && argv[head->arguments] != NULL; head->arguments++) {
@@ -41,7 +41,7 @@ static bool write_arguments(char *buffer, char *const argv[], job_request *head)
     return true;
 }
 
-/* A fy_spawner: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
+/* A fy_spawner: sends a spawn request by the socket whose descriptor is `arg`, an intptr_t. */
 static int spawn_ranks(void *arg, int first, int count, char *const argv[])
 {
     int fd = (int)(intptr_t)arg, error = 0;

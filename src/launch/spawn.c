@@ -1,6 +1,6 @@
 /* Starts the ranks that a rank asks for while the job runs (settle.c). The launcher starts them as
- * children like the others. There is no answer: a rank has come when it has joined, and it will not
- * come when its state is dead. */
+ * children, as it started the others. There is no answer. If a rank cannot come, its state becomes
+ * dead. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int fy_job_spawn_requests_open(job *j)
     return 0;
 }
 
-/* Whether a request is one that a rank can make. */
+/* Whether a request is one that a rank can have sent. */
 static bool is_sound(const job *j, const job_request *head, size_t bytes)
 {
     uint32_t places = (uint32_t)j->ranks;
@@ -35,8 +35,8 @@ static bool is_sound(const job *j, const job_request *head, size_t bytes)
     return true;
 }
 
-/* The strings at `text` as arguments. Gives an array; NULL when they are not as the head says, or
- * without memory. */
+/* Makes an array of the strings at `text`. NULL: they are not as the head says, or there is no
+ * memory. */
 static char **read_arguments(char *text, const job_request *head)
 {
     if (head->arguments == 0 || head->bytes == 0 || text[head->bytes - 1] != '\0' ||
@@ -54,10 +54,10 @@ static char **read_arguments(char *text, const job_request *head)
 static void start(job *j, const job_request *head, char *const argv[])
 {
     if (j->plan->argv == NULL)
-        fflush(NULL); /* else each child would write it again */
+        fflush(NULL); /* otherwise each child would write it again */
     for (uint32_t i = 0; i < head->count; i++) {
         int rank = (int)(head->first + i);
-        /* A job that ends takes nobody in. */
+        /* A job that is ending starts no more ranks. */
         int error = j->stage != JOB_RUNS || j->passed_signal != 0
                         ? FERRY_ESTATE
                         : fy_job_start_child(j, rank, argv);

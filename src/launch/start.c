@@ -1,4 +1,4 @@
-/* The public launcher: a program by its name in PATH. */
+/* The public launcher: runs a program that is looked up in PATH. */
 #include <ferry/launch.h>
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "base/sized.h"
 #include "launch/launcher.h"
 
-/* The segment is made before any rank reads its options: the variables decide alone. */
+/* Reads the variables alone: the segment is made before a rank has given its options. */
 static int read_options(fy_shm_options *shm)
 {
     uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0, ranks_max = 0;

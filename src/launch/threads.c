@@ -1,5 +1,6 @@
-/* Ranks that are threads of one process. A rank is started by one with a lower number, which has
- * done so when it ends: so they are waited for in order. */
+/* Ranks that are threads of one process. A rank that is started later was started by a rank with a
+ * lower number, before that one ended. So the threads are waited for in the order of their
+ * numbers. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,8 +32,8 @@ static void *run_thread(void *arg)
     int status = t->all->plan->child(t->all->plan->arg, t->rank);
     if (status == 0)
         return NULL;
-    /* The others may wait for this rank for ever; as with processes, the job ends, and the first
-     * says so. relaxed: the flag guards nothing */
+    /* The others may wait for this rank for ever. As with processes, the job ends, and the first
+     * failing rank says so. relaxed: the flag guards nothing */
     if (atomic_flag_test_and_set_explicit(&t->all->ending, memory_order_relaxed))
         return NULL;
     fy_log_line(t->rank, "ended with status %d; the job ends", status);
@@ -40,7 +41,7 @@ static void *run_thread(void *arg)
     _exit(status);
 }
 
-/* The ranks already started wait for one that cannot be: the process ends then. */
+/* If a thread cannot be started, the ranks before it would wait for it: the process ends. */
 static void start_threads(job_threads *all, int first, int count)
 {
     for (int rank = first; rank < first + count; rank++) {

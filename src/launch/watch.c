@@ -1,4 +1,5 @@
-/* The launcher's loop: ends of children, signals, lines of output, stages of the end. */
+/* The launcher's loop: it handles ends of children, signals, lines of output, and the stages of the
+ * job's end. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #include "base/clock.h"
 #include "launch/job.h"
 
-/* Those that joined are in other process groups; `all`: the children as well. */
+/* Sends a signal to joined processes, which are in other process groups; with `all` to children
+ * too. */
 static void send_signal(const job *j, int number, bool all)
 {
     for (int rank = 0; rank < j->ranks && j->children != NULL; rank++)
@@ -30,7 +32,7 @@ static bool ends_programs(int number)
     return number != SIGUSR1 && number != SIGUSR2;
 }
 
-/* Whether a child has a handler for the signal, which would end it otherwise. */
+/* Whether a child has a handler for the signal. Without one the signal would end it. */
 static bool catches(pid_t pid, int number)
 {
     char path[64], line[128];
@@ -52,11 +54,11 @@ static void signal_catchers(const job *j, int number)
             syscall(SYS_pidfd_send_signal, j->children[rank].pidfd, number, NULL, 0);
 }
 
-/* Asks the ranks what they do, and prints it. False: no rank has begun. */
+/* Asks the ranks what they do, and prints it. Returns false if no rank has begun. */
 static bool ask_why(const job *j)
 {
     fy_controls own = j->controls;
-    if (own.base == NULL) { /* the ranks are threads of a child, which made the segment */
+    if (own.base == NULL) { /* the ranks are threads of a child, and that has made the segment */
         int fd = fy_segment_of_process(getpid(), false);
         bool found = fd >= 0 && fy_controls_map(fd, &own) == 0;
         if (fd >= 0)
@@ -71,7 +73,8 @@ static bool ask_why(const job *j)
     return true;
 }
 
-/* A signal of the terminal has reached the ranks already, which are in our process group. */
+/* Passes a signal on, unless it came from the terminal: then the ranks, in our process group, have
+ * it already. */
 static void pass_signal(job *j)
 {
     struct signalfd_siginfo info;
@@ -108,7 +111,7 @@ static void reap(job *j, int rank)
     close(child->pidfd);
     child->pidfd = -1;
     j->left--;
-    /* Its own output comes before what we say about it. */
+    /* The child's own output comes before our line about it. */
     for (int i = 0; i < 2; i++)
         while (fy_stream_read(j, &child->streams[i], rank)) {
         }
@@ -142,11 +145,12 @@ int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms)
     return ready;
 }
 
-/* Fills the set: the signals, requests for ranks, who wants to join, then three places per child.
- */
+/* Fills the set: signals, spawn requests, the join socket, joining processes, then three entries
+ * for each child. */
 enum { PLACE_JOINERS = 3, PLACE_CHILDREN = PLACE_JOINERS + JOB_JOINERS };
 
-/* Its lines wait for the target, or their turn, or it is read. */
+/* The entry of a stream: its target if lines wait to be written, else the pipe if it is read
+ * now. */
 static struct pollfd stream_place(const job *j, const job_stream *stream)
 {
     if (!fy_stream_pending(stream))
@@ -200,7 +204,7 @@ static void serve_set(job *j, const struct pollfd *set)
     }
 }
 
-/* The argument of sched_setattr; not in every libc's headers. */
+/* The argument of sched_setattr, which not every libc declares. */
 typedef struct scheduling {
     uint32_t size, policy;
     uint64_t flags;
@@ -209,8 +213,9 @@ typedef struct scheduling {
     uint64_t runtime_ns, deadline_ns, period_ns;
 } scheduling;
 
-/* Asks for short turns: who needs a processor for little is given one sooner (Linux 6.12), and what
- * this process has to tell is what all ranks wait for. Older kernels ignore it. */
+/* Asks the kernel for short turns: a thread that needs a processor for a short time then gets one
+ * sooner (Linux 6.12). All ranks may wait for what this process has to say. Older kernels ignore
+ * it. */
 static void ask_for_short_turns(void)
 {
     scheduling s = {.size = sizeof(s)};

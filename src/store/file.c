@@ -1,7 +1,8 @@
 /* File: places in a file without a name, and images with a checksum.
  *
- * A place has a power of two of bytes, most of which a file system with holes never stores. An
- * object keeps its place until it is gone or outgrows it; then another one may get it. */
+ * A place has a power of two of bytes. A file system that supports holes stores only the part that
+ * is written. An object keeps its place until it is gone. Then another object may get the place. If
+ * an object outgrows its place, the place stays unused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +16,7 @@
 #include "base/mix.h"
 #include "store/state.h"
 
-/* The label that stands behind the packed data. */
+/* The label after the packed data of an image. */
 typedef struct image_label {
     uint64_t magic, object, size_bytes, sum;
 } image_label;
@@ -48,7 +49,8 @@ int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes)
     return fd >= 0 ? fd : open_in(folder, 0);
 }
 
-/* Where the label stands in an image, and the size of all, rounded up. */
+/* The offset of the label in an image. With the label's size, rounded up, it gives the image's
+ * size. */
 static size_t label_at(size_t data_bytes)
 {
     return (data_bytes + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
@@ -79,7 +81,7 @@ bool fy_image_is_small(const ferry_store *s, size_t data_bytes)
            bytes_of(s, data_bytes) - data_bytes <= data_bytes / WASTE_PART;
 }
 
-/* Four sums side by side take a quarter of the time of one. */
+/* Four sums in parallel take a quarter of the time of one. */
 static uint64_t sum_of(const image_label *label, const void *data)
 {
     enum { LANES = 4 };
@@ -113,7 +115,7 @@ static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes,
     return 0;
 }
 
-/* 0; -1: the file ends before; else errno. */
+/* Returns 0; -1: the file ends too early; else errno. */
 static int read_all(const ferry_store *s, void *bytes, size_t size_bytes, uint64_t offset)
 {
     for (size_t done = 0; done < size_bytes;) {
@@ -128,7 +130,8 @@ static int read_all(const ferry_store *s, void *bytes, size_t size_bytes, uint64
     return 0;
 }
 
-/* Gives the object a place of `size_bytes` at least; its old one stays in the file unused. */
+/* Gives the object a place of at least `size_bytes`. If it has a smaller one, that part of the file
+ * stays unused. */
 static void find_place(fy_stored *item, size_t size_bytes)
 {
     ferry_store *s = item->store;
@@ -147,7 +150,8 @@ static void find_place(fy_stored *item, size_t size_bytes)
     free(other);
 }
 
-/* Whether the object's data stand in memory that has room for an image: they are one then. */
+/* Whether the object's data are in memory that has room for a label, so that they can become the
+ * image. */
 static bool is_image(const ferry_store *s, const fy_record *record, size_t data_bytes)
 {
     return record->type->plain && fy_image_is_small(s, data_bytes) &&
@@ -186,7 +190,7 @@ int fy_stored_put(fy_stored *item)
     return write_all(s, item->image, bytes_of(s, data_bytes), item->offset);
 }
 
-/* Whether the image is that of `item`. */
+/* Whether the image belongs to `item` and is undamaged. */
 static bool check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     const image_label *label = label_of(item->image, item->size_bytes);
@@ -222,7 +226,7 @@ bool fy_stored_get(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     bool whole = false;
     for (int i = 0; i < TRIES && !whole; i++)
         whole = try_read(item, why);
-    /* relaxed, all three: they only count */
+    /* relaxed, all three: they are counters */
     if (!whole) {
         atomic_fetch_add_explicit(&s->read_errors, 1, memory_order_relaxed);
         return false;

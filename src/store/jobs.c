@@ -1,13 +1,13 @@
-/* Jobs: who reads and writes images beside the application thread.
+/* Jobs: reading and writing of images beside the application thread.
  *
- * The application thread begins jobs; threads of the disk do them, reads first: somebody waits for
- * those. They start when there is the first job for them. Without threads a write is done when it
- * is begun, and nothing is read ahead. In the simulator a job is done when it is begun too, and
- * takes no time; it reads ahead, so that simulated runs try that.
+ * The application thread begins jobs. Threads of the disk do them. Reads come first, because the
+ * program waits for them. The threads are started with the first job. If there are none, a write is
+ * done when it is begun, and nothing is read ahead. In the simulator a job is also done when it is
+ * begun, and takes no time. There images are read ahead, so that simulated runs test that.
  *
- * Invariants, under the lock: a job that is QUEUED is in a queue; one that is BUSY belongs to who
- * does it, with image, place and size of its item. An image is there when its job is QUEUED, BUSY
- * or valid. */
+ * Invariants, under the lock: a QUEUED job is in a queue. A BUSY job belongs to the thread that
+ * does it, with the image, place and size of its item. The image exists while its job is QUEUED,
+ * BUSY or valid. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static fy_stored *item_of(fy_link *link)
     return ((fy_job *)(void *)link)->item;
 }
 
-/* A job is over. [lock held] */
+/* Ends a job. [lock held] */
 static void end_job(fy_disk *disk, fy_stored *item, int error)
 {
     fy_job *job = &item->job;
@@ -102,7 +102,7 @@ void fy_jobs_close(ferry_store *s)
     (void)close(s->disk.fd);
 }
 
-/* [lock held, which it gives back] */
+/* Begins a job, or does it if there are no threads. [lock held, which it gives back] */
 static void begin(fy_stored *item, bool writes)
 {
     fy_disk *disk = &item->store->disk;
@@ -171,7 +171,8 @@ void fy_jobs_wait(ferry_store *s)
     fy_crew_unlock(&disk->crew);
 }
 
-/* Reads what nobody reads, in this thread. [lock held, which it gives back meanwhile] */
+/* Reads the image in this thread, since no other thread reads it. [lock held, which it gives back
+ * meanwhile] */
 static bool read_here(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     fy_disk *disk = &item->store->disk;

@@ -1,4 +1,5 @@
-/* Residence: how objects come to memory, and come and go altogether. Room says which go out. */
+/* Residence: how objects come into memory, how they arrive on this rank and leave it. room.c
+ * decides which go to disk. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/alloc.h"
 #include "store/state.h"
 
-/* Makes the data; without memory for them other objects go out first. */
+/* Unpacks the data. If memory is short, writes other objects to disk first. */
 static void *unpack(ferry_store *s, fy_stored *item)
 {
     const fy_record *record = item->record;
@@ -22,7 +23,7 @@ static void *unpack(ferry_store *s, fy_stored *item)
     return data;
 }
 
-/* It stays out. An image that is not on disk stays too. */
+/* Notes that the object could not be read: it stays out. An image that is not on disk is kept. */
 static void note_unread(fy_stored *item, const char *why)
 {
     ferry_store *s = item->store;
@@ -68,7 +69,7 @@ bool fy_stored_load(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     return data != NULL;
 }
 
-/* Before a handler of the object runs. */
+/* Brings the object into memory, before one of its handlers runs. */
 static int fetch(ferry *f, fy_record *record)
 {
     char why[FY_STORE_WHY_BYTES];
@@ -92,7 +93,7 @@ static int fetch(ferry *f, fy_record *record)
     return 0;
 }
 
-/* The image that is read here goes along. */
+/* The object is about to migrate: reads its image, which travels with it. */
 static bool spare(ferry *f, fy_record *record)
 {
     fy_stored *item = record->stored;
@@ -128,13 +129,14 @@ void fy_store_keep(ferry *f, fy_record *record)
     s->stats.objects++;
     fy_store_count(s, item->size_bytes, 0);
     fy_stored_say_large(item);
-    /* Objects of other ranks arrive in a poll. But a program that creates an object may have
-     * borrowed others. */
+    /* An object of another rank arrives in a poll, when the program has borrowed no data. But if
+     * the program creates an object, it may have borrowed the data of others, so none may go
+     * out. */
     if (record->state == FY_AWAITED)
         fy_store_make_room(s, 0);
 }
 
-/* Its place is for another object. */
+/* The object is gone: another object may get its place. */
 static void gone(fy_record *record)
 {
     fy_stored *item = record->stored;
@@ -161,7 +163,7 @@ static void *absent(ferry *f, ferry_object object)
     return NULL;
 }
 
-/* Waits for writes only if there is more in memory than a little above the budget: objects come
+/* Waits for writes only if memory holds more than a little above the budget: then objects come
  * faster than they can be written. */
 static void progress(ferry *f)
 {

@@ -1,11 +1,12 @@
-/* Room: which objects go out, and which are read ahead, so that memory holds what is used next.
+/* Room: which objects go to disk, and which are read ahead, so that memory holds what is used next.
  *
- * Out goes an object that rests while the others take more than the budget: first one without
- * messages, the least recently used. If the 64 least recently used all have messages, the most
- * recently used goes: schedulers that take turns come to it last. Those that run next stay.
+ * While the objects take more than the budget, an object that rests goes out: of those without
+ * messages the one used least recently. If the 64 objects used least recently all have messages,
+ * the object used most recently goes: a scheduler that takes its objects in turn comes to it last.
+ * Objects that run next stay.
  *
- * Read ahead is what runs next, in the order of the scheduler, until that is an eighth of the
- * budget, or two objects. */
+ * The store reads ahead the objects that run next, in the order of the scheduler, up to an eighth
+ * of the budget, or two objects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ void fy_stored_say_large(const fy_stored *item)
                (unsigned long long)s->stats.budget_bytes);
 }
 
-/* The object that ran last may have grown. */
+/* Measures the object that ran last: it may have grown. */
 static void measure_last(ferry_store *s)
 {
     fy_stored *item = s->last;
@@ -64,7 +65,7 @@ static void measure_last(ferry_store *s)
         fy_stored_say_large(item);
 }
 
-/* Whether the object can go out. One that is still being written has come back just now. */
+/* Whether the object can go out. An object that is still being written has just come back. */
 static bool may_leave(const ferry_store *s, const fy_stored *item)
 {
     return item->record != s->objects->running && item->image == NULL &&
@@ -83,7 +84,7 @@ static fy_stored *victim(const ferry_store *s)
          link = link->next, looks++)
         if ((s->blind || !has_messages(fy_stored_at(link))) && may_leave(s, fy_stored_at(link)))
             return fy_stored_at(link);
-    fy_stored *last = NULL; /* of those that run next */
+    fy_stored *last = NULL; /* the last of the objects that run next */
     looks = 0;
     for (fy_link *link = s->resident.prev; link != &s->resident && looks < LOOKS;
          link = link->prev, looks += last != NULL) {
@@ -108,7 +109,7 @@ static void say_full(ferry_store *s, const fy_stored *item, int error)
     s->told_full = true;
 }
 
-/* Its image is all that is left of the object in memory. */
+/* Notes that only the object's image is left in memory. */
 static void note_evicted(ferry_store *s, fy_stored *item)
 {
     fy_record *record = item->record;
@@ -141,7 +142,7 @@ static void write_image(ferry_store *s, fy_stored *item)
         fy_store_reap(s);
 }
 
-/* If it has begun to leave, it is no victim any more. */
+/* Packs an object, so that it goes out. If it has begun to migrate, it stays. */
 static void evict(ferry_store *s, fy_stored *item)
 {
     if (!s->objects->calls->unlink(s->f, item->record))
@@ -150,7 +151,7 @@ static void evict(ferry_store *s, fy_stored *item)
     if (error == 0) {
         item->image_bytes = item->size_bytes;
         note_evicted(s, item);
-        write_image(s, item); /* once it rests the helper may move it, and reads a valid image */
+        write_image(s, item); /* from here on the helper may migrate it, and reads a valid image */
     } else {
         say_full(s, item, error);
     }
@@ -164,13 +165,13 @@ static bool is_paused(ferry_store *s)
     return s->pause_ns != 0;
 }
 
-/* Whether memory is full although all is written that is being written. */
+/* Whether memory is still full when all writes in flight have ended. */
 static bool exceeds(const ferry_store *s, uint64_t more_bytes)
 {
     return s->stats.resident_bytes - s->leaving_bytes + more_bytes > s->stats.budget_bytes;
 }
 
-/* Once more writes the images that could not be written. */
+/* Tries again to write the images that could not be written. */
 static void write_kept(ferry_store *s, uint64_t more_bytes)
 {
     for (fy_link *link = s->out.next; s->kept_count != 0 && link != &s->out; link = link->next) {
@@ -204,7 +205,7 @@ void fy_stored_recycle(fy_stored *item)
         fy_list_insert(&item->store->places[item->size_class], &item->link);
 }
 
-/* A write has ended. */
+/* Handles the end of a write. */
 static void finish(ferry_store *s, fy_stored *item)
 {
     bool out = item->record->out;
@@ -240,7 +241,7 @@ void fy_store_reap(ferry_store *s)
     }
 }
 
-/* Gives up what was read ahead. */
+/* Drops the images that were read ahead. */
 static void drop_ahead(ferry_store *s)
 {
     for (fy_link *link = s->out.next; s->ahead_bytes != 0 && link != &s->out; link = link->next) {
@@ -273,8 +274,8 @@ void fy_store_make_room(ferry_store *s, uint64_t more_bytes)
         drop_ahead(s);
 }
 
-/* Begins to read `item` if there is room; else has room made for the next look. `*wanted_bytes` is
- * what those before it lack. */
+/* Begins to read `item` if there is room. Otherwise has room made for the next look.
+ * `*wanted_bytes` is the room that earlier items lack. */
 static void read_one(ferry_store *s, fy_stored *item, uint64_t *wanted_bytes)
 {
     *wanted_bytes += item->size_bytes;
@@ -288,7 +289,7 @@ static void read_one(ferry_store *s, fy_stored *item, uint64_t *wanted_bytes)
     fy_store_count(s, item->size_bytes, 0);
 }
 
-/* The records whose messages and tasks run next, in their order; how many. */
+/* Gives the records whose messages and tasks run next, in their order. Returns how many. */
 static int look_ahead(const ferry_store *s, fy_record *out[LOOKS])
 {
     fy_objects *objects = s->objects;
@@ -311,7 +312,7 @@ static int look_ahead(const ferry_store *s, fy_record *out[LOOKS])
     return count;
 }
 
-/* Whether `item` is within what is read ahead; `*large` counts those that go beyond. */
+/* Whether `item` is near enough to be read ahead. `*large` counts items that exceed the limit. */
 static bool is_near(const ferry_store *s, const fy_stored *item, uint64_t wanted_bytes, int *large)
 {
     uint64_t budget_bytes = s->stats.budget_bytes;

@@ -1,6 +1,4 @@
-/* Shadows: the type of an object while it is out.
- *
- * A shadow has no unpack. */
+/* Shadows: the type that an object has while it is out. It has no unpack. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +15,7 @@ static size_t shadow_packed_size(ferry *f, const void *data)
         fy_log(f, "store: object %016llx stays on disk, it cannot be read: %s",
                fy_stored_name(item), why);
     item->untold = false;
-    return SIZE_MAX; /* the migration finds no room for it */
+    return SIZE_MAX; /* then the migration has no room for it */
 }
 
 static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
@@ -27,7 +25,7 @@ static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_by
     memcpy(buffer, item->image, size_bytes);
 }
 
-/* The entry of the object here is freed with its record. */
+/* The object's entry on this rank is freed with its record. */
 static void shadow_destroy(ferry *f, void *data)
 {
     (void)f;

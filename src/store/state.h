@@ -1,16 +1,17 @@
 /* State: what a store knows of its objects, and where they are on disk.
  *
- * A managed object has a `fy_stored`, which its record points to, from when its data comes to this
- * rank until its record is freed. It is resident, or it is out. Then its data are that `fy_stored`,
- * and its type is a shadow of the store's. It has an image of its data on disk, in memory, or both.
- * The shadow's pack copies the image, so an object that is out migrates on either thread without
- * being made again.
+ * A managed object has a `fy_stored`, to which its record points. It has it from the time when its
+ * data come to this rank until its record is freed. The object is *resident* (its data are in
+ * memory) or *out*. If it is out, its data pointer leads to the `fy_stored`, and its type is a
+ * shadow of the store's. An image of its data is then on disk, in memory, or both. The shadow's
+ * pack copies the image. So an object that is out can migrate, on either thread, without being
+ * unpacked.
  *
- * An object goes out by being packed into an image in memory, which the disk's threads write. Until
- * they have, it comes back from that image. The image of an object whose work is near is read
- * ahead; another is read by its user.
+ * An object goes out by being packed into an image in memory. Threads of the disk write the image.
+ * Until it is written, the object can come back from it. Images of objects with work soon are read
+ * ahead. Another image is read by the thread that needs it.
  *
- * Threads: all belongs to the application thread, with these exceptions.
+ * Threads: everything belongs to the application thread, with these exceptions.
  *
  * - A `fy_job`, and changes of `image`, are under the lock of the disk's crew.
  * - A thread of the disk has image, place and size while the job is BUSY.
@@ -19,8 +20,8 @@
  * - The atomic counters only count.
  *
  * Errors: an object that cannot be written keeps its image in memory, and for a while nothing is
- * written. If an object cannot be read, the message that needs it fails at its sender, the job
- * knows of a loss, and the object stays out. */
+ * written. If an object cannot be read, the message that needs it fails at its sender, the loss
+ * fails the next ferry_quiesce, and the object stays out. */
 #ifndef FY_STORE_STATE_H
 #define FY_STORE_STATE_H
 
@@ -38,32 +39,32 @@ typedef enum fy_work { FY_WORK_NONE, FY_WORK_QUEUED, FY_WORK_BUSY } fy_work;
 
 /* A read or write of an image. */
 typedef struct fy_job {
-    fy_link link; /* of a queue, or of those that have ended */
+    fy_link link; /* in a queue, or among the jobs that have ended */
     fy_work work;
     bool writes;
-    bool valid;  /* the image has what the object's data are */
-    bool lent;   /* who migrates the object reads the image: it stays */
+    bool valid;  /* the image has the object's present data */
+    bool lent;   /* a thread that migrates the object reads the image, so it stays */
     bool orphan; /* the object is gone */
     int error;   /* errno of a write that has ended */
     struct fy_stored *item;
 } fy_job;
 
 typedef struct fy_stored {
-    fy_link link; /* `resident`, `out`, or `places` when no object has it */
+    fy_link link; /* in `resident`, `out` or, when the object is gone, `places` */
     fy_record *record;
     ferry_store *store;
-    uint64_t object;      /* its name, also when it is gone */
-    uint64_t size_bytes;  /* packed: when it was last looked at, or in its image */
+    uint64_t object;      /* its name, kept when it is gone */
+    uint64_t size_bytes;  /* packed size, when it was last measured, or of its image */
     uint64_t offset;      /* of its place in the file */
-    unsigned size_class;  /* its place has 2^size_class bytes; 0: it has none */
-    bool untold;          /* nobody has logged yet that it cannot be read */
+    unsigned size_class;  /* its place has 2^size_class bytes; 0: no place */
+    bool untold;          /* no log line says yet that it cannot be read */
     bool leaving;         /* its image is being written */
     bool kept;            /* its image could not be written */
     bool ahead;           /* its image is being read ahead, or was */
-    uint64_t image_bytes; /* as which its image counts; 0: it does not */
-    uint64_t look; /* when it runs, if above the `look` of the store: in its last look ahead */
+    uint64_t image_bytes; /* bytes with which its image is counted; 0: none */
+    uint64_t look;        /* its rank in the last look ahead, if above the `look` of the store */
     double load, granularity;
-    void *image; /* NULL: there is none in memory */
+    void *image; /* NULL: not in memory */
     fy_job job;
 } fy_stored;
 
@@ -73,8 +74,8 @@ typedef struct fy_disk {
     ssize_t (*read)(int fd, void *buffer, size_t size_bytes, off_t offset);
     ssize_t (*write)(int fd, const void *buffer, size_t size_bytes, off_t offset);
     int fd;
-    size_t align_bytes; /* of addresses, offsets and lengths, a power of two */
-    bool simulated;     /* no threads: a job is done when it is begun, in no time */
+    size_t align_bytes; /* alignment of addresses, offsets and lengths, a power of two */
+    bool simulated;     /* no threads: a job is done when it is begun, and takes no time */
     int limit;          /* of threads */
     fy_crew crew;
     fy_link reads, writes; /* queued */
@@ -85,21 +86,21 @@ struct ferry_store {
     ferry *f;
     fy_objects *objects;
     fy_disk disk;
-    bool blind;       /* least recently used, and no reading ahead: to compare with */
+    bool blind;       /* FERRY_STORE_BLIND: writes the least recently used, reads nothing ahead */
     fy_link resident; /* least recently used first */
     fy_link out;
-    fy_link places[FY_SIZE_CLASSES]; /* of objects that are gone, by size class */
+    fy_link places[FY_SIZE_CLASSES]; /* free places, by size class */
     uint64_t end_bytes;              /* of the file's places */
-    fy_stored *last;                 /* ran last, and may have another size now; or NULL */
-    uint64_t pause_ns;               /* nothing is written before, since a write has failed */
-    bool told_full;                  /* such failures were logged */
-    uint64_t leaving_bytes;          /* of images that are being written */
-    uint64_t ahead_bytes;            /* of images that are read ahead and not used yet */
-    uint32_t kept_count;             /* images that could not be written */
-    uint64_t look;                   /* of the last look ahead */
-    ferry_store_stats stats;         /* without what is atomic */
+    fy_stored *last;         /* the object that ran last and may have another size now; or NULL */
+    uint64_t pause_ns;       /* no write begins before this time, since one has failed */
+    bool told_full;          /* a log line says so */
+    uint64_t leaving_bytes;  /* of images that are being written */
+    uint64_t ahead_bytes;    /* of images that are read ahead and not used yet */
+    uint32_t kept_count;     /* images that could not be written */
+    uint64_t look;           /* of the last look ahead */
+    ferry_store_stats stats; /* without the atomic counters */
     _Atomic uint64_t reads, read_bytes, read_errors;
-    fy_type *shadows[FY_TYPES_MAX]; /* NULL: a type that is not the store's */
+    fy_type *shadows[FY_TYPES_MAX]; /* NULL: a type that was not given to the store */
 };
 
 static inline ferry_store *fy_store_of(const ferry *f)
@@ -114,25 +115,26 @@ static inline fy_stored *fy_stored_at(fy_link *link)
 
 /* Images, file.c. */
 
-/* A new file without a name, which passes by the page cache if `direct` and the file system can;
- * `*align_bytes` says what it needs then. -1: errno says why. */
+/* Opens a new file without a name. If `direct` and the file system allows it, the file bypasses the
+ * page cache, and `*align_bytes` is the alignment that it then needs. -1: errno says why. */
 int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes);
 
-/* Room for an image of `data_bytes`, which begins with the data, freed with free; NULL: no memory.
- */
+/* Allocates an image of `data_bytes`, which begins with the data; freed with free. NULL: no
+ * memory. */
 void *fy_image_create(const ferry_store *s, size_t data_bytes);
 
-/* Whether an image takes little more than its data. Data of a plain type become their image then,
+/* Whether an image takes little more than its data. Then data of a flat type become their image,
  * and the image becomes the data, without a copy. */
 bool fy_image_is_small(const ferry_store *s, size_t data_bytes);
 
-/* Packs an object that rests into `image`, which is new, and finds a place for it. ENOMEM. */
+/* Packs an object that rests into `image`, which is new, and finds a place for it. Or ENOMEM. */
 int fy_stored_pack(fy_stored *item);
 
-/* Writes the image. 0, or the errno of its failure. [any thread] */
+/* Writes the image. Returns 0 or errno. [any thread] */
 int fy_stored_put(fy_stored *item);
 
-/* Reads the image and checks it; tries thrice. False: `why` says why not. [any thread] */
+/* Reads the image and checks it, up to three times. Returns false if it fails; `why` has the
+ * reason. [any thread] */
 bool fy_stored_get(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
 
 /* Jobs, jobs.c. */
@@ -140,36 +142,37 @@ bool fy_stored_get(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
 /* FERRY_ENOMEM. */
 int fy_jobs_open(ferry_store *s, int threads);
 
-/* Ends the threads. Jobs that are queued are dropped, BUSY ones end. */
+/* Ends the threads. QUEUED jobs are dropped, BUSY ones end first. */
 void fy_jobs_end(ferry_store *s);
 
-/* After that: closes the file. */
+/* Closes the file, after fy_jobs_end. */
 void fy_jobs_close(ferry_store *s);
 
 /* Begins to write the image. */
 void fy_job_write(fy_stored *item);
 
-/* Begins to read the image, unless it is there or somebody does. False: no memory, or so. */
+/* Begins to read the image, unless it is in memory or is being read. Returns false without memory
+ * or threads. */
 bool fy_job_read(fy_stored *item);
 
-/* Takes a write that has ended, or what an object that is gone has left; NULL: there is none. */
+/* Takes an item whose write has ended, or that an object which is gone has left. NULL: none. */
 fy_stored *fy_jobs_reap(ferry_store *s);
 
 /* Waits until fy_jobs_reap has something, while a write is in flight. */
 void fy_jobs_wait(ferry_store *s);
 
-/* Makes the image valid in memory: reads it unless it is there. False: `why`. It is lent then.
- * [either thread] */
+/* Reads the image unless it is valid in memory already. It is then lent. Returns false if it cannot
+ * be read; `why` has the reason. [either thread] */
 bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
 
-/* Takes the image, which is valid, as the data of its object; NULL: it is being written. */
+/* Makes the valid image the data of its object. NULL: it is being written. */
 void *fy_stored_adopt(fy_stored *item);
 
-/* Frees the image unless it is being written, or, with `spare`, lent. Whether it did. */
+/* Frees the image, unless it is being written or, with `spare`, is lent. Returns whether it did. */
 bool fy_stored_forget(fy_stored *item, bool spare);
 
-/* The object is gone: whether nothing is in flight for its image, which is freed then. Else
- * fy_jobs_reap gives it. */
+/* The object is gone. If no job of its image is in flight, frees the image and returns true. Else
+ * fy_jobs_reap returns the item later. */
 bool fy_stored_abandon(fy_stored *item);
 
 /* Shadows, shadow.c. */
@@ -179,26 +182,26 @@ fy_type *fy_store_shadow_create(const fy_type *type);
 
 /* Room, room.c. */
 
-/* Packs objects, and has them written, until what stays in memory is within the budget with
- * `more_bytes`. Waits for no write. */
+/* Packs objects and begins to write them, until what stays in memory and `more_bytes` are within
+ * the budget. Waits for no write. */
 void fy_store_evict(ferry_store *s, uint64_t more_bytes);
 
-/* Does that and waits until all is within the budget, as far as it can be. */
+/* As fy_store_evict, and waits until that is so, or cannot be reached. */
 void fy_store_make_room(ferry_store *s, uint64_t more_bytes);
 
-/* Takes the writes that have ended. */
+/* Handles the writes that have ended. */
 void fy_store_reap(ferry_store *s);
 
-/* Begins to read what runs next, and makes room for it. */
+/* Begins to read the objects that run next, and makes room for them. */
 void fy_store_read_ahead(ferry_store *s);
 
-/* Counts bytes that have come to memory, and that have gone. */
+/* Counts bytes that have come into memory, and bytes that have left it. */
 void fy_store_count(ferry_store *s, uint64_t more_bytes, uint64_t less_bytes);
 
-/* The image is in memory no more, or nobody's: it does not count. */
+/* The image has left memory, or its object is gone: it is no longer counted. */
 void fy_stored_uncount(fy_stored *item);
 
-/* An object that is gone leaves its place to another one. */
+/* Gives the place of an object that is gone to the free places. */
 void fy_stored_recycle(fy_stored *item);
 
 /* Logs that an object is larger than the budget. */
@@ -213,14 +216,15 @@ static inline unsigned long long fy_stored_name(const fy_stored *item)
     return (unsigned long long)item->record->object.word;
 }
 
-/* Begins to manage the object of `record`. Without memory it stays outside the budget. */
+/* Begins to manage the object of `record`. Without memory for that the object does not count in the
+ * budget. */
 void fy_store_keep(ferry *f, fy_record *record);
 
-/* Makes an object that nothing else uses resident. False: it cannot be, for the reason `why`, which
- * is logged. */
+/* Brings an object that nobody uses into memory. Returns false if that fails; `why` has the reason,
+ * which is logged. */
 bool fy_stored_load(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
 
-/* Frees the store and what it knows. */
+/* Frees the store and its items. */
 void fy_store_destroy(ferry_store *s);
 
 #endif

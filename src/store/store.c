@@ -24,7 +24,7 @@ static ferry_store *create(ferry *f, const ferry_store_options *options)
     return s;
 }
 
-/* The store and its file; the rank knows nothing of it yet. */
+/* Makes the store and its file. The rank does not use it yet. */
 static int open_store(ferry *f, const ferry_store_options *options, ferry_store **out)
 {
     const char *folder = options->folder != NULL ? options->folder : fy_env_get("TMPDIR");
@@ -146,7 +146,7 @@ int ferry_store_stats_get(ferry_store *s, ferry_store_stats *out)
     if (out == NULL)
         return fy_fail(s->f, FERRY_EINVAL, "store_stats_get: the result is missing");
     ferry_store_stats now = s->stats;
-    /* relaxed: they only count */
+    /* relaxed: they are counters */
     now.reads = atomic_load_explicit(&s->reads, memory_order_relaxed);
     now.read_bytes = atomic_load_explicit(&s->read_bytes, memory_order_relaxed);
     now.read_errors = atomic_load_explicit(&s->read_errors, memory_order_relaxed);
