@@ -250,9 +250,8 @@ typedef struct fy_cells {
     fy_board *board; /* own */
     fy_intent *intent;
     bool shared;
-    uint32_t place,
-        places;    /* place of this rank among the ranks that share its parcels, and their number */
-    uint32_t self; /* what this rank writes into locks: place + 1 */
+    uint32_t place, places; /* of this rank among the ranks that share its parcels; how many */
+    uint32_t self;          /* what this rank writes into locks: place + 1 */
     uint32_t header_bytes;
     uintptr_t start; /* start and size of the memory that parcels may lie in */
     size_t bytes;

@@ -27,8 +27,7 @@ typedef struct fy_profile {
                                     of the control lane go to them directly */
     const struct fy_report_printer *printer;
     const char *path; /* where to write; NULL: standard error */
-    bool
-        wanted; /* FERRY_PROFILE is set: print a report at the end. Else FERRY_TRACE alone counts */
+    bool wanted;      /* FERRY_PROFILE is set: report at the end. Else FERRY_TRACE alone counts */
 } fy_profile;
 
 /* A stretch of time that is being counted. */
