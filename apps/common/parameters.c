@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARAMETERS_MAX = 16, HELP = 256, USAGE, FIRST_KEY, TEXT_BYTES = 256 };
+enum { PARAMETERS_MAX = 20, HELP = 256, USAGE, FIRST_KEY, TEXT_BYTES = 256 };
 
 typedef struct reader {
     ferry *f;

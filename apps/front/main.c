@@ -77,6 +77,8 @@ static int run(ferry *f, front_program *p, bool *bad)
         error = front_check_all(f, p);
     if (error == 0 && o->record != NULL)
         *bad = !front_costs_write(f, p);
+    if (error == 0 && o->out != NULL)
+        *bad = !front_out_write(f, p) || *bad;
     return error;
 }
 

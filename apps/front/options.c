@@ -113,8 +113,9 @@ static int check(ferry *f, const front_options *o)
         (void)snprintf(what, sizeof what, "--subdomains are more than %d", FRONT_COUNT_MAX);
         return refuse(f, what);
     }
-    if (o->replay != NULL && (o->check || o->record != NULL || o->mesher != NULL))
-        return refuse(f, "--replay makes no mesh; expected it without --check, --record, --mesher");
+    if (o->replay != NULL && (o->check || o->record != NULL || o->mesher != NULL || o->out != NULL))
+        return refuse(f, "--replay makes no mesh; expected it without --check, --out, --record and "
+                         "--mesher");
     if (o->repartition && !front_can_repartition())
         return refuse(f, "--repartition needs METIS, which this program was built without");
     return -1;
@@ -125,7 +126,8 @@ int front_options_read(ferry *f, int argc, char **argv, front_options *out)
     *out = (front_options){.domain = {{4, 4, 4}, {4, 4, 4}},
                            .sizing = {.largest = 0.5, .grading = 0.3},
                            .factor = 1,
-                           .threshold = 2};
+                           .threshold = 2,
+                           .stops = FRONT_COUNT_MAX};
     const parameter table[] = {
         {"domain", "X,Y,Z unit cubes, each 1 to 1000 (4,4,4)", .take = take_domain,
          .arg = &out->domain},
@@ -143,9 +145,10 @@ int front_options_read(ferry *f, int argc, char **argv, front_options *out)
          .flag = &out->repartition},
         {"threshold", "waiting sub-domains of a rank that stops all", 1, 1e6,
          .whole = &out->threshold},
-        {"weigh", "METIS knows the expected sizes of meshes", .flag = &out->weigh},
-        {"hint", "the scheduler knows the expected sizes of meshes", .flag = &out->hint},
+        {"stops", "of all ranks, at most", 0, FRONT_COUNT_MAX, .whole = &out->stops},
+        {"hint", "the scheduler, or METIS, knows the expected sizes of meshes", .flag = &out->hint},
         {"check", "verify meshes and interfaces", .flag = &out->check},
+        {"out", "folder for the mesh, as VTK files", .text = &out->out},
         {"record", "file that gets the costs of sub-domains", .text = &out->record},
         {"replay", "file of costs; nothing is meshed", .text = &out->replay},
         {"factor", "of the times in --replay", 1e-6, 1e6, .real = &out->factor},

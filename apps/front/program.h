@@ -19,9 +19,11 @@ typedef struct front_options {
     const char *scheduler; /* NULL: what FERRY_SCHEDULER or the library says */
     const char *replay;    /* a file of costs: tasks take these times and make no mesh */
     const char *record;    /* a file for the costs */
+    const char *out;       /* a folder for the mesh */
     double factor;         /* of the times that are replayed */
     long threshold;        /* fewer waiting sub-domains than this stop all ranks */
-    bool repartition, weigh, hint, check;
+    long stops;            /* at most so many */
+    bool repartition, hint, check;
 } front_options;
 
 /* Counts of one rank, or sums over all. */
@@ -91,6 +93,10 @@ bool front_costs_read(ferry *f, front_program *p);
 
 /* Rank 0 writes the costs that all ranks have. Collective. False: it failed. */
 bool front_costs_write(ferry *f, front_program *p);
+
+/* Writes the mesh to the folder that the options say; ranks say what is wrong. Collective. False:
+ * it failed. */
+bool front_out_write(ferry *f, const front_program *p);
 
 /* Rank 0 prints what was made. Collective. Returns the exit status. */
 int front_report(ferry *f, front_program *p);

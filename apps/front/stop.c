@@ -1,7 +1,8 @@
 /* Stop and repartition, prema.txt 7.2.1: no scheduler moves anything. Each rank meshes its own
  * sub-domains, and looks at messages between them. One that has fewer left than the threshold asks
  * all ranks to stop. When all have, they exchange what is left, rank 0 has METIS divide it, and
- * sub-domains move. Once there is no more than one for each rank, nobody stops any more. */
+ * sub-domains move. Nobody stops any more once there is no more than one for each rank, or all have
+ * stopped as often as the options say. */
 #include "program.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static int move(ferry *f, front_program *p, const int32_t *owner)
 static int divide(ferry *f, front_program *p, int32_t *owner)
 {
     int32_t count = front_domain_count(&p->options.domain);
-    const int64_t *weights = p->options.weigh ? p->weights : NULL;
+    const int64_t *weights = p->options.hint ? p->weights : NULL;
     if (ferry_rank(f) == 0 &&
         !front_repartition(&p->options.domain, weights, ferry_ranks(f), owner))
         owner[0] = INT32_MIN;
@@ -109,7 +110,7 @@ static int run_rounds(ferry *f, front_program *p, int32_t *owner)
     int error = 0;
     while (error == 0 && left > 0) {
         int32_t threshold = (int32_t)p->options.threshold;
-        bool last = left <= ferry_ranks(f);
+        bool last = left <= ferry_ranks(f) || p->rounds >= p->options.stops;
         error = work(f, p, last ? 0 : p->waiting > threshold ? threshold : 1);
         if (error == 0 && !last && p->stops == 0)
             error = ask_to_stop(f, p);

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Tables 7.1 and 7.2 of prema.txt, as CSV: what the runtime takes on 128 ranks, by category, from
 # FERRY_PROFILE; the mean over the ranks, in milliseconds. The program is the synthetic benchmark,
-# whose runs take as long as the thesis's meshes (some 700 s): neither of its two programs is built
-# here. Sending and taking messages cost what the simulated network says, 8 us each; what the
-# runtime computes costs nothing there, so `scheduler` and `callbacks` are counted by the clock's
-# own steps alone. SCHEDULERS says which.
+# whose runs take as long as the thesis's meshes (some 700 s), instead of its two programs. Sending
+# and taking messages cost what the simulated network says, 8 us each; what the runtime computes
+# costs nothing there, so `scheduler` and `callbacks` are counted by the clock's own steps alone.
+# SCHEDULERS says which.
 set -eu
 ferry=$1 synthetic=$2
 echo "scheduler,ranks,send_ms,callbacks_ms,scheduler_ms,poll_ms,helper_ms,makespan_s,overhead_percent"

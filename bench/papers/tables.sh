@@ -127,6 +127,43 @@ wanted mesh && awk -F, '
         if (t != "") row = row " (thesis " t ")" }
     END { flush() }' "$docs/mesh.csv"
 
+wanted front && awk -F, '
+    BEGIN { thesis[32, "diffusion"] = thesis[128, "diffusion"] = 42; thesis[64, "diffusion"] = 39
+        busy["none"] = "487 to 1,332"; busy["metis"] = "499 to 786"; busy["stealing"] = "635 to 775"
+        busy["diffusion"] = "632 to 765"; busy["multilist"] = "411 to 1,043"; busy["master"] = "622 to 775"
+        print "| ranks | balancer | makespan, s | gain, % | without the helper, % | busy, s | deviation, s |"
+        print "|---|---|---|---|---|---|---|" }
+    function flush() { if (row != "") print row " | " without " | " rest " |"; row = without = "" }
+    $1 != "7.13" { next }
+    $5 == 0 { without = $13; next }
+    { flush()
+        row = sprintf("| %d | %s | %.0f | %s", $2, $4, $6, $4 == "none" ? "" : $13)
+        if (($2, $4) in thesis) row = row " (thesis " thesis[$2, $4] ")"
+        rest = sprintf("%.0f to %.0f%s | %.0f", $8, $9, $2 == 128 && $4 in busy ? " (thesis " busy[$4] ")" : "", $10) }
+    END { flush() }' "$docs/front.csv"
+wanted front && awk -F, '
+    $1 == "7.11a" { value[$3, $2] = $11; if (!($2 in seen)) { seen[$2]; ranks[++n] = $2 }
+        if (!($3 in had)) { had[$3]; counts[++m] = $3 } }
+    $1 == "7.11b" { weight[$2, ++of[$2]] = sprintf("%.1f s, %.4f%%", $11, $12) }
+    END {
+        printf "| sub-domains |"
+        for (i = 1; i <= n; i++) printf " %d ranks |", ranks[i]
+        printf "\n|---|"
+        for (i = 1; i <= n; i++) printf "---|"
+        print ""
+        for (j = 1; j <= m; j++) {
+            printf "| %d |", counts[j]
+            for (i = 1; i <= n; i++) printf (counts[j], ranks[i]) in value ? " %.1f |" : " |", value[counts[j], ranks[i]]
+            print "" }
+        split("1/16 1/8 1/4 1/2 1", parts, " ")
+        for (j = 1; j <= 5; j++) {
+            printf "| 2048, costs x %s |", parts[j]
+            for (i = 1; i <= n; i++) printf " %s |", weight[ranks[i], j]
+            print "" } }' "$docs/front.csv"
+wanted front && awk -F, '
+    BEGIN { print "| sub-domains | mesher, s |"; print "|---|---|" }
+    $1 == "7.12" { printf "| %d | %.1f |\n", $3, $6 }' "$docs/front.csv"
+
 wanted steps && awk -F, '
     BEGIN { print "| steps | refined | none, s | bound, % | thesis, % | scheduler: gain, % |"
         print "|---|---|---|---|---|---|" }

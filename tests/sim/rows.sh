@@ -74,6 +74,9 @@ rows_of()
     mesh.csv)
         again "$1" FIGURES=7.17 SUBDOMAINS=4 SCHEDULERS="none ferry" sh "$here/mesh.sh" "$ferry" \
             "$apps/mesh" ;;
+    front.csv)
+        again "$1" FIGURES="7.12 7.13" RANKS=32 BALANCERS="none ferry" sh "$here/front.sh" "$ferry" \
+            "$apps/front" ;;
     overheads.csv)
         again "$1" SCHEDULERS=ferry sh "$here/overheads.sh" "$ferry" "$papers/synthetic" ;;
     preemption.csv)
