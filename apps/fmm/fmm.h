@@ -14,7 +14,6 @@ typedef struct fmm {
     long steps;
     cost cost;
     ferry_collection *parts;
-    ferry_handler interact;
     body *begun;         /* that begin here, by chunk */
     uint32_t *begun_end; /* of each chunk */
     double *flops;       /* of each chunk's work that ran here, with the parents that begin there */
@@ -25,9 +24,6 @@ void fmm_check(ferry *f, int error);
 
 /* Ends the program if `got` is false. */
 void fmm_need(ferry *f, bool got);
-
-/* Registers the handlers. Each rank calls it once. */
-void fmm_register(fmm *s);
 
 /* Makes the bodies and brings each to the rank where its box begins. Collective. */
 void fmm_begin(fmm *s);

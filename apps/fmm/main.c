@@ -165,7 +165,6 @@ static int rank_main(ferry *f, int argc, char **argv)
     s.method.space = expansion_space_create();
     fmm_need(f, s.method.space != NULL);
     ferry_user_data_set(f, &s);
-    fmm_register(&s);
     status = run(&s, &o);
     free(s.method.space);
     return status;

@@ -19,7 +19,7 @@ typedef struct part {
     body *bodies;
     uint32_t body_count, body_capacity;
     bytes sources; /* views of the neighbours, kept until the interactions are computed */
-    double load;   /* operations of these */
+    double load;   /* operations of these; 0: there are none to compute */
 } part;
 
 /* Appends `size_bytes`, a multiple of 8, and returns where they are. `data` NULL: they are not

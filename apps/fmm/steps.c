@@ -1,20 +1,23 @@
-/* Steps: a time step of a part is three steps of its element.
+/* Steps: a time step of a part is four steps of its element.
  *
  *   UP    a chunk builds its trees, a parent has the expansions of its eight cells. They send
  *         views to their neighbours, and the expansion of the root to the parent above.
- *   SIDE  all views are here. The interactions become a message of the element to itself: a task
- *         whose load is known, which the scheduler may move with all that it needs.
+ *   SIDE  all views are here. The element counts the operations of its interactions.
+ *   WORK  all elements have come so far. The interactions are computed: a task whose load is known,
+ *         which the scheduler may move with all that it needs.
  *   DOWN  the local expansion from above is here, too. It goes down to the cells of a parent, or
  *         to the bodies. Bodies move, and those that leave a chunk go to its neighbours.
  *
- * No part waits for any but its neighbours, its parent and its children: there is no barrier. */
+ * All but WORK is short. Without the barrier before WORK, a rank would compute its first task while
+ * other messages wait. These make its other tasks, which no rank can take before, and those of its
+ * neighbours. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fmm/fmm.h"
 
-enum { UP, SIDE, DOWN, PHASES, OCTANTS = 8 };
+enum { UP, SIDE, WORK, DOWN, PHASES, OCTANTS = 8 };
 
 static ferry_index index_of(uint32_t element)
 {
@@ -38,6 +41,7 @@ static void go_on(const fmm *s, ferry_element *e, int64_t step, int phase, uint3
         return;
     needs.messages = messages;
     needs.number = (uint64_t)(step * PHASES + phase);
+    needs.reduction = phase == WORK;
     fmm_check(s->f, ferry_step_next(e, &needs));
 }
 
@@ -179,31 +183,29 @@ static double interact(const fmm *s, part *p, bool dry)
     return flops;
 }
 
-/* Keeps the views, and sends the element its task. */
-static void take_views(const fmm *s, const ferry_element *e, const ferry_inputs *in)
+/* Keeps the views, and says what the task will cost. */
+static void go_aside(const fmm *s, ferry_element *e, const ferry_inputs *in)
 {
     part *p = e->data;
-    const ferry_message task = {.handler = s->interact};
+    const ferry_contribution barrier = FERRY_CONTRIBUTION_DEFAULTS;
     for (size_t i = 0; i < in->count; i++) {
         const ferry_message *m = in->inputs[i].message;
         fmm_need(s->f,
                  m->size_bytes == 0 || bytes_append(&p->sources, m->data, m->size_bytes) != NULL);
     }
     p->load = interact(s, p, true);
-    fmm_check(s->f, ferry_object_send(s->f, e->object, &task, NULL));
+    fmm_check(s->f, ferry_element_contribute(e, &barrier));
+    go_on(s, e, p->step, WORK, 0);
 }
 
-static void on_interact(ferry *f, ferry_object object, void *data, int source,
-                        const ferry_message *message)
+static void work(fmm *s, ferry_element *e)
 {
-    fmm *s = ferry_user_data(f);
-    ferry_element *e = data;
     part *p = e->data;
-    const uint64_t begin_ns = ferry_now(f);
-    (void)object, (void)source, (void)message;
+    const uint64_t begin_ns = ferry_now(s->f);
     account(s, p, interact(s, p, false), begin_ns);
     free(p->sources.at);
     p->sources = (bytes){0};
+    p->load = 0;
     go_on(s, e, p->step, DOWN, p->trees[0].cells[0].level >= 2 ? p->tree_count : 0);
 }
 
@@ -301,7 +303,10 @@ static void step(ferry *f, ferry_element *e, const ferry_inputs *in)
         go_up(s, e, in);
         break;
     case SIDE:
-        take_views(s, e, in);
+        go_aside(s, e, in);
+        break;
+    case WORK:
+        work(s, e);
         break;
     case DOWN:
         go_down(s, e, in);
@@ -334,10 +339,11 @@ static void destroy(ferry *f, void *data)
     part_free(data);
 }
 
+/* A message that is no task of interactions has load 0. */
 static double load(ferry *f, const void *data, const ferry_message *message)
 {
-    const fmm *s = ferry_user_data(f);
-    return message->handler.index == s->interact.index ? ((const part *)data)->load : 0;
+    (void)f, (void)message;
+    return ((const part *)data)->load;
 }
 
 static int map(void *arg, ferry_index index, int ranks)
@@ -361,11 +367,6 @@ static void *make(ferry *f, ferry_element *e, void *arg, const void *data, size_
     }
     go_on(s, e, 0, UP, is_chunk ? 0 : OCTANTS);
     return p;
-}
-
-void fmm_register(fmm *s)
-{
-    fmm_check(s->f, ferry_object_handler_register(s->f, "interact", on_interact, &s->interact));
 }
 
 uint64_t fmm_run(fmm *s, bool fixed)
