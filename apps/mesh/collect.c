@@ -26,6 +26,13 @@ static int send_account(ferry *f, mesh_program *p)
     return ferry_request_send(f, 0, &message, NULL);
 }
 
+static int read_back(mesh_program *p)
+{
+    ferry_store *store = p->store;
+    p->store = NULL;
+    return ferry_store_close(store);
+}
+
 static int send_home(ferry *f, mesh_program *p)
 {
     int error = 0;
@@ -44,12 +51,15 @@ int mesh_collect(ferry *f, mesh_program *p)
     p->begin_ns = (uint64_t)-times[0];
     p->end_ns = (uint64_t)times[1];
     error = send_account(f, p);
-    if (error == 0)
+    bool home = p->options.check || p->options.out != NULL;
+    if (error == 0 && home)
+        error = read_back(p);
+    if (error == 0 && home)
         error = send_home(f, p);
     size_t expected = ferry_rank(f) == 0 ? (size_t)p->start.subdomains : 0;
     bool all = false;
     while (error == 0 && !all) {
-        all = ferry_object_count(f) == expected &&
+        all = (!home || ferry_object_count(f) == expected) &&
               (ferry_rank(f) != 0 || p->account_count == ferry_ranks(f));
         int handled = all ? 0 : ferry_wait(f, FERRY_FOREVER);
         error = handled < 0 ? handled : 0;

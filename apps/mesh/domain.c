@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef struct domain {
@@ -146,6 +147,20 @@ static void on_split(ferry *f, ferry_object object, void *data, int source,
     }
 }
 
+static void on_measure(ferry *f, ferry_object object, void *data, int source,
+                       const ferry_message *message)
+{
+    (void)object;
+    (void)source;
+    (void)message;
+    mesh_program *p = ferry_user_data(f);
+    mesh_account *a = &p->accounts[ferry_rank(f)];
+    const mesh_sub *sub = ((const domain *)data)->sub;
+    a->triangles += sub->head.tri_count;
+    a->points += sub->head.point_count;
+    a->memory_bytes += (int64_t)mesh_sub_memory(sub);
+}
+
 /* Rank 0 shows how far the others are: on a terminal in place, else in a few lines. */
 static void on_progress(ferry *f, int source, const ferry_message *message)
 {
@@ -178,6 +193,8 @@ int mesh_register(ferry *f, mesh_program *p)
         error = ferry_object_handler_register(f, "refine", on_refine, &p->refine);
     if (error == 0)
         error = ferry_object_handler_register(f, "split", on_split, &p->split);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "measure", on_measure, &p->measure);
     if (error == 0)
         error = ferry_handler_register(f, "progress", on_progress, &p->progress);
     return error != 0 ? error : mesh_register_collect(f, p);
@@ -233,8 +250,11 @@ int mesh_distribute(ferry *f, mesh_program *p)
     if (p->objects == NULL)
         return FERRY_ENOMEM;
     int error = 0;
-    for (int32_t i = 0; ferry_rank(f) == 0 && i < p->start.subdomains && error == 0; i++)
+    for (int32_t i = 0; ferry_rank(f) == 0 && i < p->start.subdomains && error == 0; i++) {
         error = make_domain(f, p, i);
+        if (p->store != NULL)
+            ferry_store_trim(p->store);
+    }
     if (error == 0)
         error = ferry_broadcast(f, 0, p->objects, size_bytes);
     size_t expected = (size_t)count_at_home(f, p);
@@ -243,6 +263,22 @@ int mesh_distribute(ferry *f, mesh_program *p)
         error = handled < 0 ? handled : 0;
     }
     return error != 0 ? error : ferry_barrier(f);
+}
+
+int mesh_measure(ferry *f, mesh_program *p)
+{
+    const ferry_message message = {.handler = p->measure};
+    int error = 0;
+    for (int32_t i = 0; ferry_rank(f) == 0 && i < p->start.subdomains && error == 0; i++)
+        error = ferry_object_send(f, p->objects[i], &message, NULL);
+    return error != 0 ? error : ferry_quiesce(f);
+}
+
+/* The most memory that this process has had. */
+static uint64_t peak_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
 /* The account since `before`. */
@@ -278,7 +314,12 @@ int mesh_refine_all(ferry *f, mesh_program *p)
             send_refine(f, p, p->objects[i]);
     error = ferry_quiesce(f);
     p->end_ns = ferry_now(f);
-    p->accounts[ferry_rank(f)].stats = since(f, &before);
-    p->accounts[ferry_rank(f)].splits = p->splits_sent;
+    mesh_account *a = &p->accounts[ferry_rank(f)];
+    a->stats = since(f, &before);
+    a->splits = p->splits_sent;
+    a->peak_bytes = peak_bytes();
+    a->store = (ferry_store_stats)FERRY_STORE_STATS_DEFAULTS;
+    if (error == 0 && p->store != NULL)
+        error = ferry_store_stats_get(p->store, &a->store);
     return error != 0 ? error : ferry_balance_enable(f, false);
 }

@@ -72,6 +72,17 @@ static void release(mesh_program *p)
     free(p->accounts);
 }
 
+static int open_store(ferry *f, mesh_program *p)
+{
+    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
+    options.budget_bytes = p->options.budget_bytes;
+    options.flags = FERRY_STORE_DIRECT;
+    if (options.budget_bytes == 0)
+        return 0;
+    int error = ferry_store_open(f, &options, &p->store);
+    return error != 0 ? error : ferry_store_add(p->store, p->type);
+}
+
 static int run(ferry *f, mesh_program *p)
 {
     int error = mesh_register(f, p);
@@ -85,9 +96,13 @@ static int run(ferry *f, mesh_program *p)
     error = ferry_broadcast(f, 0, &p->start, sizeof p->start);
     if (error != 0 || p->start.failed)
         return error;
-    error = mesh_distribute(f, p);
+    error = open_store(f, p);
+    if (error == 0)
+        error = mesh_distribute(f, p);
     if (error == 0)
         error = mesh_refine_all(f, p);
+    if (error == 0)
+        error = mesh_measure(f, p);
     if (error == 0)
         error = mesh_collect(f, p);
     return error;

@@ -26,6 +26,8 @@ void mesh_options_help(void)
          "  --work-share W          sub-domains of equal area (0) to equal work (1; default 0.5)\n"
          "  --slice POINTS          a task makes at most so many points (default 0: no limit)\n"
          "  --point-cost US         time of a simulated rank for each point it makes (default 0)\n"
+         "  --budget BYTES          of sub-domains in a rank's memory, the rest is on disk: 100M, "
+         "2G\n"
          "  --out DIR               writes mesh.vtu, mesh.svg and summary.json there\n"
          "  --check                 verifies the result; the exit status is 1 if it is wrong\n"
          "  --help                  this text");
@@ -61,6 +63,23 @@ static bool read_double(const char *text, double min, double max, double *out)
     if (end == text || *end != '\0' || !(value >= min && value <= max))
         return false;
     *out = value;
+    return true;
+}
+
+/* A number with K, M or G behind it, or none. */
+static bool read_bytes(const char *text, uint64_t *out)
+{
+    static const char letters[] = "KMG";
+    char *end;
+    double value = strtod(text, &end);
+    const char *letter = *end == '\0' ? NULL : strchr(letters, *end);
+    if (end == text || (*end != '\0' && (letter == NULL || end[1] != '\0')))
+        return false;
+    for (const char *l = letters; letter != NULL && l <= letter; l++)
+        value *= 1024;
+    if (!(value >= 1 && value < 0x1p62))
+        return false;
+    *out = (uint64_t)value;
     return true;
 }
 
@@ -101,6 +120,11 @@ static int read_option(int option, const char *value, bool talk, mesh_options *o
     case 'p':
         if (!read_double(value, 0, 1e9, &out->point_cost_us))
             return bad(talk, "--point-cost is \"%s\"; expected microseconds from 0 to 1e9", value);
+        return 0;
+    case 'b':
+        if (!read_bytes(value, &out->budget_bytes))
+            return bad(talk, "--budget is \"%s\"; expected bytes from 1, such as 100M or 2G",
+                       value);
         return 0;
     case 'w':
         if (!read_double(value, 0, 1, &out->work_share))
@@ -146,6 +170,7 @@ int mesh_options_read(int argc, char **argv, bool talk, mesh_options *out)
         {"check", no_argument, NULL, 'c'},
         {"work-share", required_argument, NULL, 'w'},
         {"help", no_argument, NULL, 'h'},
+        {"budget", required_argument, NULL, 'b'},
         {"point-cost", required_argument, NULL, 'p'},
         {NULL, 0, NULL, 0},
     };

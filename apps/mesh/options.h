@@ -4,6 +4,8 @@
 
 #include "sizing.h"
 
+#include <stdint.h>
+
 typedef struct mesh_options {
     const char *input;
     const char *out;       /* folder for the results */
@@ -13,9 +15,10 @@ typedef struct mesh_options {
     double size; /* longest edge, in the input's unit */
     mesh_feature feature[MESH_FEATURES_MAX];
     int32_t feature_count;
-    double work_share;    /* of sub-domains: 0 equal areas, 1 equal expected work */
-    long slice;           /* points that one task makes at most; 0: no limit */
-    double point_cost_us; /* time of a simulated rank for each point */
+    double work_share;     /* of sub-domains: 0 equal areas, 1 equal expected work */
+    long slice;            /* points that one task makes at most; 0: no limit */
+    double point_cost_us;  /* time of a simulated rank for each point */
+    uint64_t budget_bytes; /* of sub-domains that a rank holds in memory; 0: no limit */
     bool check;
     bool help;
 } mesh_options;

@@ -3,8 +3,11 @@
  * Rank 0 reads and decomposes the input, makes one object per sub-domain and sends each to the rank
  * that owns its number; consecutive numbers are neighbours, so a rank begins with one piece of
  * land. A "refine" message makes a sub-domain's first task. A task that halves a shared edge tells
- * the neighbouring object, wherever it is. ferry_quiesce finds the end. The objects then come home
- * to rank 0, which draws and checks. */
+ * the neighbouring object, wherever it is. ferry_quiesce finds the end. A "measure" message then
+ * counts what each object has. To be drawn or checked, the objects come home to rank 0.
+ *
+ * With a budget each rank has a store, which keeps sub-domains without work on disk until the
+ * refinement has ended. */
 #ifndef MESH_PROGRAM_H
 #define MESH_PROGRAM_H
 
@@ -27,7 +30,10 @@ typedef struct mesh_start {
 /* The work of a rank while the mesh was refined. Sent to rank 0 as it stands. */
 typedef struct mesh_account {
     ferry_stats stats; /* of the refinement alone */
+    ferry_store_stats store;
     uint64_t splits;
+    uint64_t peak_bytes; /* the most memory of the rank's process until the refinement's end */
+    int64_t triangles, points, memory_bytes; /* of sub-domains that it has in the end */
 } mesh_account;
 
 /* One rank's state: its ferry_user_data. */
@@ -36,9 +42,10 @@ typedef struct mesh_program {
     mesh_start start;
     ferry_object *objects; /* by sub-domain, the same on every rank */
     ferry_object_type type;
-    ferry_handler refine, split;     /* of objects */
-    ferry_handler progress, account; /* of ranks */
-    mesh_splits splits;              /* of the task that runs */
+    ferry_handler refine, split, measure; /* of objects */
+    ferry_handler progress, account;      /* of ranks */
+    ferry_store *store;                   /* NULL: there is no budget */
+    mesh_splits splits;                   /* of the task that runs */
     uint64_t splits_sent;
     uint64_t begin_ns, end_ns; /* of the refinement */
 
@@ -67,7 +74,11 @@ int mesh_distribute(ferry *f, mesh_program *p);
 /* Refines until nothing is left to do anywhere. Collective. 0 or FERRY_E... */
 int mesh_refine_all(ferry *f, mesh_program *p);
 
-/* Brings sub-domains and accounts to rank 0. Collective. 0 or FERRY_E... */
+/* Counts what the sub-domains of each rank have. Collective. 0 or FERRY_E... */
+int mesh_measure(ferry *f, mesh_program *p);
+
+/* Brings accounts to rank 0, and sub-domains if they are drawn or checked: then all are in its
+ * memory. Collective. 0 or FERRY_E... */
 int mesh_collect(ferry *f, mesh_program *p);
 
 /* Rank 0: prints the table, writes the files, checks. The exit status. */

@@ -28,10 +28,11 @@ static void summarize_rank(const mesh_program *p, int rank, mesh_rank_summary *o
         .splits = (int64_t)a->splits,
         .migrations_in = (int64_t)a->stats.objects_in,
         .migrations_out = (int64_t)a->stats.objects_out,
+        .triangles = a->triangles,
     };
 }
 
-static int summarize(ferry *f, const mesh_program *p, mesh_sub *const *subs, mesh_summary *out)
+static int summarize(ferry *f, const mesh_program *p, mesh_summary *out)
 {
     int ranks = ferry_ranks(f);
     mesh_rank_summary *rank = calloc((size_t)ranks, sizeof *rank);
@@ -56,14 +57,11 @@ static int summarize(ferry *f, const mesh_program *p, mesh_sub *const *subs, mes
         summarize_rank(p, i, &rank[i]);
         busy += rank[i].busy_s;
         out->splits += rank[i].splits;
+        out->triangles += rank[i].triangles;
+        out->points += p->accounts[i].points;
+        out->memory_bytes += p->accounts[i].memory_bytes;
     }
     out->bound_s = busy / (ranks < out->cores ? ranks : out->cores);
-    for (int32_t i = 0; i < p->start.subdomains; i++) {
-        rank[subs[i]->head.rank].triangles += subs[i]->head.tri_count;
-        out->triangles += subs[i]->head.tri_count;
-        out->points += subs[i]->head.point_count;
-        out->memory_bytes += (int64_t)mesh_sub_memory(subs[i]);
-    }
     return 0;
 }
 
@@ -90,6 +88,22 @@ static void print_table(const mesh_summary *s)
            100 * runtime / (busy + runtime));
     printf("read and decomposed in %.3f s; %.0f bytes of memory per triangle\n", s->decompose_s,
            (double)s->memory_bytes / (double)s->triangles);
+}
+
+/* Prints what the stores of the ranks did. */
+static void print_store(const mesh_program *p, int ranks)
+{
+    static const double mb = 1 << 20;
+    printf("\n%-5s %9s %9s %10s %9s %9s %9s %9s\n", "rank", "budget MB", "peak MB", "process MB",
+           "writes", "reads", "read MB", "wait s");
+    for (int i = 0; i < ranks; i++) {
+        const mesh_account *a = &p->accounts[i];
+        printf("%-5d %9.2f %9.2f %10.2f %9llu %9llu %9.2f %9.3f\n", i,
+               (double)a->store.budget_bytes / mb, (double)a->store.peak_bytes / mb,
+               (double)a->peak_bytes / mb, (unsigned long long)a->store.writes,
+               (unsigned long long)a->store.reads, (double)a->store.read_bytes / mb,
+               (double)a->store.wait_ns / 1e9);
+    }
 }
 
 static const char *file_in(const char *folder, const char *name, char *path)
@@ -163,11 +177,14 @@ static int report(ferry *f, mesh_program *p, mesh_sub **subs, mesh_log *log)
 {
     mesh_summary summary;
     mesh_check_result result;
-    for (int32_t i = 0; i < p->start.subdomains; i++)
+    for (int32_t i = 0; (p->options.check || p->options.out != NULL) && i < p->start.subdomains;
+         i++)
         subs[i] = mesh_local(f, p, i);
-    if (summarize(f, p, subs, &summary) != 0)
+    if (summarize(f, p, &summary) != 0)
         return mesh_fail_memory(log);
     print_table(&summary);
+    if (p->options.budget_bytes > 0)
+        print_store(p, ferry_ranks(f));
     int status = 0;
     if (p->options.check) {
         status = check(p, subs, &result, log);

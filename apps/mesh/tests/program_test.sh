@@ -18,12 +18,14 @@ fail() {
 }
 
 # refine RANKS SUBDOMAINS SCHEDULER [FERRY'S OPTIONS]: a coarse mesh with one fine place.
+# budget=BYTES: with so much of it in a rank's memory.
+budget=
 refine() {
     ranks=$1 subdomains=$2 scheduler=$3
     shift 3
     "$ferry" run -n "$ranks" "$@" "$mesh" --input "$data/jutland.poly" --size 12 --angle 25 \
         --feature=560,6220,15,8 --subdomains "$subdomains" --scheduler "$scheduler" --slice 300 \
-        --out "$work/out" --check >"$work/log" 2>&1 || { cat "$work/log"; fail "exit status $?"; }
+        ${budget:+--budget "$budget"} --out "$work/out" --check >"$work/log" 2>&1 || { cat "$work/log"; fail "exit status $?"; }
     grep -q '^ok   Euler' "$work/log" || { cat "$work/log"; fail "the check did not run to its end"; }
     for file in mesh.vtu mesh.svg summary.json; do
         [ -s "$work/out/$file" ] || fail "$file is missing or empty"
@@ -43,6 +45,14 @@ refuse() {
 
 case $case in
 refine) refine "$@" ;;
+budget)
+    budget=40K
+    refine "$@"
+    # All ranks write. A rank holds the budget and one sub-domain at most, which is 100 KB or less.
+    awk '$2 == "0.04" { ranks++; if ($5 > 0 && $3 <= 0.14) good++ }
+        END { exit !(ranks == '"$1"' && good == ranks) }' "$work/log" ||
+        { cat "$work/log"; fail "the stores did not write, or passed their budget"; }
+    ;;
 refuse)
     refuse 'none.poly' --input "$work/none.poly"
     refuse '--input is missing' --size 3
@@ -51,6 +61,8 @@ refuse)
     refuse '--feature is "1,2"' --input "$data/jutland.poly" --feature 1,2
     refuse 'fewer than the 2 ranks' --input "$data/jutland.poly" --subdomains 1
     refuse 'there is no scheduler "lazy"' --input "$data/jutland.poly" --scheduler lazy
+    refuse '--budget is "1X"' --input "$data/jutland.poly" --budget 1X
+    refuse '--budget is "0"' --input "$data/jutland.poly" --budget 0
     refuse '"more" is not an option' --input "$data/jutland.poly" more
     head -c 3000 "$data/jutland.poly" >"$work/short.poly"
     refuse 'short.poly' --input "$work/short.poly"
