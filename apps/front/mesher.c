@@ -164,6 +164,20 @@ static bool take_mesh(const front_mesher *m, const front_answer *head, front_mes
     return false;
 }
 
+/* Whether all corners are points; if not, `error` says which is none. */
+static bool check_corners(const front_mesher *m, const front_mesh *mesh, char *error)
+{
+    const int32_t *corners = (const int32_t *)mesh->tets;
+    for (size_t i = 0; i < 4 * (size_t)mesh->tet_count; i++)
+        if (corners[i] < 0 || corners[i] >= mesh->point_count) {
+            (void)snprintf(error, FRONT_TEXT_BYTES,
+                           "the mesher %s gave tetrahedron %zu a corner %d; expected 0 to %d",
+                           m->path, i / 4, corners[i], mesh->point_count - 1);
+            return false;
+        }
+    return true;
+}
+
 bool front_mesher_run(front_mesher *m, const front_surface *surface, const front_spots *spots,
                       const front_sizing *sizing, front_mesh *out, double *seconds,
                       char error[FRONT_TEXT_BYTES])
@@ -183,5 +197,8 @@ bool front_mesher_run(front_mesher *m, const front_surface *surface, const front
     if (!take_mesh(m, &head, out))
         return has_ended(m, error);
     *seconds = head.seconds;
-    return true;
+    if (check_corners(m, out, error))
+        return true;
+    front_mesh_fini(out);
+    return false;
 }

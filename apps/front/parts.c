@@ -47,18 +47,22 @@ static void *part_unpack(ferry *f, ferry_object object, const void *buffer, size
 {
     part_head head;
     const char *at = buffer;
-    front_part *part = calloc(1, sizeof *part);
+    front_part *part = size_bytes < sizeof head ? NULL : calloc(1, sizeof *part);
     (void)object;
-    if (part == NULL || size_bytes < sizeof head)
-        goto fail;
+    if (part == NULL)
+        return NULL;
     memcpy(&head, at, sizeof head);
     at += sizeof head;
     part->index = head.index;
     part->meshed = head.meshed != 0;
     part->failed = head.failed != 0;
-    if (part->meshed && !front_mesh_init(&part->mesh, head.points, head.tets))
-        goto fail;
-    if (part_packed_size(f, part) == size_bytes && part->meshed) {
+    if ((part->meshed && !front_mesh_init(&part->mesh, head.points, head.tets)) ||
+        part_packed_size(f, part) != size_bytes) {
+        front_mesh_fini(&part->mesh);
+        free(part);
+        return NULL;
+    }
+    if (part->meshed) {
         size_t points = (size_t)head.points * sizeof *part->mesh.points;
         memcpy(part->mesh.points, at, points);
         memcpy(part->mesh.tets, at + points, (size_t)head.tets * sizeof *part->mesh.tets);
@@ -66,9 +70,6 @@ static void *part_unpack(ferry *f, ferry_object object, const void *buffer, size
     if (!part->meshed && !part->failed)
         count_waiting(ferry_user_data(f), part->index, 1);
     return part;
-fail:
-    free(part);
-    return NULL;
 }
 
 static void part_destroy(ferry *f, void *data)

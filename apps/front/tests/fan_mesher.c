@@ -5,7 +5,8 @@
  *   short  ends within its answer
  *   noise  sends something that is no answer
  *   move   moves a point of the surface
- *   drop   leaves a tetrahedron out */
+ *   drop   leaves a tetrahedron out
+ *   corner gives a tetrahedron a corner that is no point */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -80,6 +81,8 @@ static void misbehave(const char *how, front_answer *head, front_mesh *mesh)
         head->status = 2;
     if (strcmp(how, "move") == 0)
         mesh->points[0][1] += 1e-9;
+    if (strcmp(how, "corner") == 0)
+        mesh->tets[2][1] = mesh->point_count;
     if (strcmp(how, "drop") == 0)
         head->tets--;
 }
