@@ -1,10 +1,10 @@
 /* Faults: what goes wrong in a simulated world, and the record of it.
  *
- * A plan is made of classes that strike at random with the run's seed, of decisions named by number
- * ("the 17th packet is lost"), and of events at given times. Each packet's outcome depends on seed
- * and number alone, so a fault can be taken out of a plan without changing the dice of the others.
- * Whatever struck can be printed as a plan of named decisions: the tape, from which runs are
- * repeated and shrunk. docs/simulator.md has the grammar. */
+ * A plan has three parts: classes of faults that happen at random by the run's seed, decisions for
+ * one packet or allocation by number ("packet 17 is lost"), and events at given times. The outcome
+ * of a packet depends on seed and number alone. So a fault can be removed from a plan without
+ * changing the others. The faults that happened can be printed as a plan of decisions by number:
+ * the tape. From it runs are repeated and made smaller. docs/simulator.md has the grammar. */
 #ifndef FY_FAULTS_H
 #define FY_FAULTS_H
 
@@ -21,17 +21,17 @@ typedef enum fy_fault_kind {
     FY_FAULT_DELAY,
     FY_FAULT_NOMEM,   /* of the shared heap */
     FY_FAULT_MALLOC,  /* of the process */
-    FY_FAULT_CLASSES, /* the ones above strike by dice; those below at a time */
+    FY_FAULT_CLASSES, /* the classes above happen at random, those below at a time */
     FY_FAULT_STOP = FY_FAULT_CLASSES,
     FY_FAULT_DIE,
     FY_FAULT_CUT,
 } fy_fault_kind;
 
-/* A fault at a time. Ends `for_ns` later, but for a death. */
+/* A fault at a given time. It ends `for_ns` later, except a death. */
 typedef struct fy_fault {
     fy_event event;
     fy_fault_kind kind;
-    int first, last; /* the rank; of a cut those on one side of it */
+    int first, last; /* the rank; of a cut: the ranks on one side */
     uint64_t at_ns, for_ns;
     bool active;
 } fy_fault;
@@ -65,12 +65,13 @@ typedef struct fy_faults {
     size_t slow_count;
     fy_decisions named; /* sorted by number */
     fy_decisions tape;
-    size_t named_at; /* the first named decision not behind packets_seen */
-    /* Decisions asked for so far; of allocations by kind, of which two are used. */
+    size_t named_at; /* the first decision for a packet that has not been sent */
+    /* How many decisions were asked for: of packets, and of allocations by kind. Two kinds are
+     * used. */
     uint64_t packets, allocations[FY_FAULT_CLASSES];
 } fy_faults;
 
-/* How a packet fares. */
+/* The faults that happen to a packet. */
 typedef struct fy_packet_outcome {
     bool drop, dup;
     uint64_t delay_ns;
@@ -83,18 +84,18 @@ int fy_faults_open(const char *text, uint64_t seed, int ranks, uint64_t latency_
                    fy_faults *faults);
 void fy_faults_fini(fy_faults *faults);
 
-/* Whether packets may be lost, doubled or overtaken, so that they must be acknowledged. */
+/* Whether packets may be lost, doubled or overtaken, so that the port must acknowledge them. */
 bool fy_faults_lossy(const fy_faults *faults);
 
-/* The outcome of the next packet; whether the next allocation fails, FY_FAULT_NOMEM or
- * FY_FAULT_MALLOC, which are numbered apart. Both count and record. */
+/* The outcome of the next packet; and whether the next allocation of a kind (FY_FAULT_NOMEM or
+ * FY_FAULT_MALLOC) fails. The kinds are numbered separately. Both calls count and record. */
 void fy_faults_packet(fy_faults *faults, fy_packet_outcome *outcome);
 bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind);
 
-/* Whether the plan has allocations of the process fail. */
+/* Whether the plan makes allocations of the process fail. */
 bool fy_faults_malloc(const fy_faults *faults);
 
-/* Writes the plan; with `tape` what struck instead of the odds that made it strike. */
+/* Writes the plan; with `tape` the faults that happened, in place of the random classes. */
 void fy_faults_print(const fy_faults *faults, bool tape, FILE *file);
 
 #endif

@@ -1,9 +1,10 @@
-/* Fiber: a stack of its own and the place where its execution stands; switched by hand.
+/* Fiber: a stack, and the point at which its execution goes on. Fibers are switched by explicit
+ * calls.
  *
- * One thread runs all fibers of a world; a switch saves what the calling convention says a callee
- * saves. Invariant: the lowest bytes of a stack hold a pattern; fy_fiber_intact finds it gone after
- * an overrun. Stacks have no guard pages: thousands of them would exceed the kernel's limit of
- * mappings. */
+ * One thread runs all fibers of a world. A switch saves what a callee must save by the calling
+ * convention. Invariant: the lowest bytes of a stack have a pattern. After an overrun
+ * fy_fiber_intact finds that it is gone. Stacks have no guard pages: with thousands of them, these
+ * would exceed the kernel's limit of mappings. */
 #ifndef FY_FIBER_H
 #define FY_FIBER_H
 
@@ -11,20 +12,20 @@
 #include <stddef.h>
 
 typedef struct fy_fiber {
-    void
-        *context; /* where it stands: a stack pointer, or a ucontext_t where there is no assembly */
-    unsigned char *stack; /* lowest byte; of the thread's own stack only known to sanitizers */
+    /* Where it goes on: a stack pointer, or a ucontext_t where there is no assembly. */
+    void *context;
+    unsigned char *stack; /* its lowest byte; of the thread's own stack known to sanitizers alone */
     size_t stack_bytes;
     void (*entry)(void *arg);
     void *arg;
-    struct fy_fiber *came_from; /* who switched here last */
+    struct fy_fiber *came_from; /* the fiber that switched to it last */
     void *sanitizer;            /* fake stack of AddressSanitizer, fiber of ThreadSanitizer */
 } fy_fiber;
 
 /* The least stack a fiber may have. */
 #define FY_FIBER_STACK_MIN 16384
 
-/* The calling thread itself, to switch away from and back to; undone by fini. FERRY_ENOMEM. */
+/* Makes a fiber of the calling thread itself, to switch away from and back to; undone by fini. */
 int fy_fiber_thread(fy_fiber *fiber);
 
 /* A fiber that will run `entry(arg)` on `stack`, which it borrows until fini and which is 16-byte
@@ -32,16 +33,16 @@ int fy_fiber_thread(fy_fiber *fiber);
 int fy_fiber_init(fy_fiber *fiber, void *stack, size_t stack_bytes, void (*entry)(void *arg),
                   void *arg);
 
-/* For a fiber that has ended or will never run again. */
+/* Ends a fiber that has returned or will never run again. */
 void fy_fiber_fini(fy_fiber *fiber);
 
-/* Goes on with `to`; returns when someone switches back to `from`. */
+/* Goes on with `to`. Returns when a fiber switches back to `from`. */
 void fy_fiber_switch(fy_fiber *from, fy_fiber *to);
 
-/* The last switch of `from`. */
+/* Switches to `to` for the last time: `from` has ended. */
 _Noreturn void fy_fiber_exit(fy_fiber *from, fy_fiber *to);
 
-/* Whether the stack was never overrun, as far as the pattern tells. */
+/* Whether the pattern is intact, so the stack was not overrun, as far as it tells. */
 bool fy_fiber_intact(const fy_fiber *fiber);
 
 #endif
