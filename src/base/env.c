@@ -14,11 +14,11 @@ extern char **environ;
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-/* A variable that Ferry knows; ferry(1) says what each means. One that ends in '_' stands for all
- * that begin with it. */
+/* A variable that Ferry knows; ferry(1) says what each means. A name that ends in '_' stands for
+ * all names that begin with it. */
 typedef struct known_variable {
     const char *name;
-    uint64_t min, max; /* of a number; `max` 0: it is none, or each port has a range of its own */
+    uint64_t min, max; /* range of a number; `max` 0: not a number, or the port decides */
 } known_variable;
 
 static const known_variable known[] = {
@@ -74,12 +74,12 @@ static const char *text_of(const char *value)
 
 const char *fy_env_get(const char *name)
 {
-    /* A launcher's variables say where this process's place is. */
+    /* The variables of a launcher say which rank this process is. */
     bool ours = strncmp(name, "FERRY_", 6) == 0 && strncmp(name, "FERRY_JOB_", 10) != 0;
     return text_of(ours ? secure_getenv(name) : getenv(name));
 }
 
-/* The power of two that a size suffix stands for; 0 for none, -1 when it is not one. */
+/* The power of two of a size suffix; 0: no suffix, -1: no valid one. */
 static int suffix_shift(const char *suffix)
 {
     static const char units[] = "KMGT";
@@ -128,10 +128,10 @@ uint64_t fy_env_number_or(const char *name, uint64_t otherwise)
     return otherwise;
 }
 
-/* A variable that has these values alone, as a message lists them. */
+/* Variables that take only these words, as a message lists them. */
 static const char words[][2][24] = {{"FERRY_COMPUTE", "none, sleep or spin"}};
 
-/* Whether `text` is one of `list`, such as "none, sleep or spin". */
+/* Whether `text` is one of the words in `list`, such as "none, sleep or spin". */
 static bool is_word(const char *text, const char *list)
 {
     size_t length = strlen(text);
@@ -177,7 +177,7 @@ const char *fy_env_next(const char *prefix, size_t *index)
     return NULL;
 }
 
-/* Whether `name` of `length` bytes is one that Ferry reads. */
+/* Whether Ferry reads the variable `name` of `length` bytes. */
 static bool is_known(const char *name, size_t length)
 {
     for (const known_variable *entry = known; entry->name != NULL; entry++) {
@@ -236,7 +236,7 @@ void fy_env_warn_unknown(void)
     }
 }
 
-/* Reads a count of ranks; false when there is none. */
+/* Reads a count of ranks. Returns false if there is none. */
 static bool read_count(const char *name, uint64_t *ranks, const char **variable)
 {
     if (fy_env_get(name) == NULL || fy_env_number_within(name, 1, INT32_MAX, ranks) != 0)
@@ -254,13 +254,13 @@ uint64_t fy_env_foreign_ranks(const char **variable)
     *variable = NULL;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0] && ranks <= 1; i++)
         found = read_count(counts[i], &ranks, variable) || found;
-    /* SLURM_NTASKS is set in a batch script too, where the program is alone; only a step has a
-     * SLURM_STEP_ID and a task number. */
+    /* SLURM_NTASKS is set in a batch script too, where the program runs alone. Only a job step has
+     * a SLURM_STEP_ID and a task number. */
     if (ranks <= 1 && fy_env_get("SLURM_STEP_ID") != NULL && fy_env_get("SLURM_PROCID") != NULL)
         found = read_count("SLURM_NTASKS", &ranks, variable) || found;
     if (found)
         return ranks;
-    /* PMIx alone says who this is, not how many there are: more than one, as far as is known. */
+    /* PMIx alone says which rank this is, not how many there are: so assume more than one. */
     if (fy_env_get("PMIX_NAMESPACE") == NULL || fy_env_get("PMIX_RANK") == NULL)
         return 1;
     uint64_t rank = 0;

@@ -1,37 +1,41 @@
-/* The owners of arenas. There is one for each number, or fewer where the size asked for leaves no
- * room for so many: then a rank that joins takes one whose owner has gone and in which nothing
- * lives.
+/* The owners of arenas. There is one arena for each number, or fewer if the requested size leaves
+ * no room for so many. Then a rank that joins takes an arena whose owner has gone and in which no
+ * block lives.
  *
- * An arena has a word: its owner, who tends it, and how often he was asked to look again. Nothing
- * is allocated in an arena of one who has gone, so what is empty stays empty. It is free when its
- * owner has gone, all that are there know (bury.c), and its pages were given back. The rank that
- * tends it finds that out. By then nobody is about to store anything there for the old owner:
- * - A rank that gives a block back to an owner that lives has not yet heard of its death, so not
- * all know.
- * - A rank that gives one back after it has one store to do, before which the block is not free.
- * - The rank that tends the arena does everything that takes several steps.
+ * An arena has a word. It says the owner, the rank that *tends* (cleans up) the arena, and how
+ * often that rank was asked to look again. Nothing is allocated in an arena whose owner has gone,
+ * so an empty one stays empty. It is free when its owner has gone, all ranks of the job know that
+ * (bury.c), and its pages were given back. The rank that tends it finds that out. By then no rank
+ * is about to store anything there for the old owner:
  *
- * Others that find a rank at that ask it to look again, and go on: it may be stopped. If a rank
- * dies at it, the next follows, at the latest the one that hears of that death. The word says for
- * which owner it is, and numbers are not used again, so a step that comes late changes nothing.
+ * - A rank that gives a block back to an owner that it takes for alive has not heard of the death
+ *   yet, so not all ranks know.
+ * - A rank that gives a block back after it has heard has one store to do. Before that store the
+ *   block is not free.
+ * - All work of several steps is done by the rank that tends the arena.
  *
- * A rank takes the arena of its own number where there is one, so addresses are used for another
- * only where they must be. */
+ * Other ranks that find one tending ask it to look again, and go on: it may be stopped. If a rank
+ * dies while it tends, another follows, at the latest the one that hears of this death. The word
+ * names the owner for which it is, and numbers are not used again. So a late step changes nothing.
+ *
+ * A rank takes the arena of its own number if there is one. So addresses are used for another rank
+ * only if they must be. */
 #include "port/shm/port_state.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
 
-/* In an arena's word above its owner: its tender, 1 + rank, 0 for none; what was asked; how often.
- */
-#define ASKED_PLAIN (UINT64_C(1) << 32) /* to release what is kept for all too */
+/* In an arena's word, above its owner: the rank that tends it, 1 + rank, 0: none; requests; their
+ * number. */
+#define ASKED_PLAIN (UINT64_C(1) << 32) /* to release also what is kept for all */
 #define ASKED_ONCE (UINT64_C(1) << 40)
 
 enum {
-    TURNS = 200,         /* of waiting for somebody who tends it */
-    PATIENCE_MS = 10000, /* of a rank that finds none free: the others may not have looked */
-    TELL_MS = 100,       /* how often it has the others look at what those have left */
+    TURNS = 200, /* how long to wait for the rank that tends it */
+    PATIENCE_MS =
+        10000,     /* how long a rank waits for a free arena: the others may not have looked */
+    TELL_MS = 100, /* how often it makes the others look at arenas of ranks that have gone */
 };
 
 static uint32_t tender_of(uint64_t word)
@@ -44,7 +48,7 @@ static uint64_t word_make(uint32_t owner, uint32_t tender)
     return (uint64_t)(owner + 1) | (uint64_t)tender << ARENA_RANK_BITS;
 }
 
-/* Ranks that the job begins with have theirs, also before they have opened the port. */
+/* Takes a free arena. Ranks that the job begins with own theirs before they open the port. */
 static bool try_take(shm_port *p)
 {
     const fy_segment *s = p->segment;
@@ -89,13 +93,13 @@ int fy_shm_arena_take(shm_port *p)
 void fy_shm_arena_return(const shm_port *p)
 {
     uint64_t own = word_make(p->rank, 0);
-    /* relaxed: nothing was written there. Where others tend it, who take this rank for dead, they
-     * free it. */
+    /* relaxed: nothing was written there. If other ranks take this one for dead and tend the arena,
+     * they free it. */
     atomic_compare_exchange_strong_explicit(arena_word(p->segment, p->arena), &own, 0,
                                             memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Whether this rank tends an arena of `owner` now; `*word` is what it has become. */
+/* Begins to tend an arena of `owner`. Returns whether this rank does; `*word` is the new word. */
 static bool claim(const shm_port *p, uint32_t number, uint32_t owner, bool plain, uint64_t *word)
 {
     _Atomic uint64_t *at = arena_word(p->segment, number);
@@ -111,7 +115,7 @@ static bool claim(const shm_port *p, uint32_t number, uint32_t owner, bool plain
         *word = busy ? (old | asked) + ASKED_ONCE
                      : (old & ~(ARENA_RANK_MASK << ARENA_RANK_BITS)) |
                            word_make(owner, p->rank + 1) | asked;
-        /* acquire, release: after who tended it before, and after what this rank has released */
+        /* acquire, release: after the rank that tended it before, and after this rank's releases */
         if (atomic_compare_exchange_weak_explicit(at, &old, *word, memory_order_acq_rel,
                                                   memory_order_relaxed))
             return !busy;
@@ -119,7 +123,7 @@ static bool claim(const shm_port *p, uint32_t number, uint32_t owner, bool plain
     return false;
 }
 
-/* Releases all that is kept for ranks that are gone, as all know. */
+/* Releases all blocks kept for ranks that have gone, if all ranks know that. */
 static void release_kept(const shm_port *p, const fy_arena *arena)
 {
     for (uint32_t rank = 0; rank < p->segment->ranks; rank++)
@@ -137,14 +141,14 @@ void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint3
     if (keeper != 0)
         fy_arena_release_kept(&arena, keeper);
     do {
-        if (word >= ASKED_PLAIN) { /* by others, whose keeper is not known */
+        if (word >= ASKED_PLAIN) { /* other ranks asked, and their keeper is not known */
             address = NULL;
             release_kept(p, &arena);
             if (word & ASKED_PLAIN)
                 fy_arena_release_kept(&arena, KEEPER_ALL);
         }
-        /* This comes first: a rank that has not heard of it may still write to memory that is fresh
-         * by then. */
+        /* This comes first: a rank that has not heard of the death may still write to pages that
+         * are given back. */
         bool known = fy_shm_all_know(p, owner);
         next = fy_arena_discard(&arena, address) && known ? 0 : word_make(owner, 0);
         /* release: pairs with the acquires in claim and try_take; acquire: with who asks */

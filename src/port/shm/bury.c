@@ -1,10 +1,15 @@
-/* Gives back the memory of a rank that has gone. Each survivor gives back the rings between that
- * rank and itself. The last that hears of it gives back more. These are blocks that were kept for
- * the rank in any heap, such as data sent to it that it had not taken. They are also the pages of
- * its own heap on which nothing lives. Until all know, one of them may still read there, or be
- * about to take what it had sent. Others may release blocks of that heap later, and then give back
- * their pages (fy_shm_release). Its control block and its board with its cells stay: they can still
- * be asked for. */
+/* Gives back the memory of a rank that has gone.
+ *
+ * Each survivor gives back the rings between that rank and itself. The last survivor that hears of
+ * it gives back more:
+ *
+ * - Blocks that were kept for the rank in any heap, such as data sent to it that it had not taken.
+ * - The pages of its own heap on which no block lives.
+ *
+ * Before all know, one of them may still read there, or be about to take what the rank had sent.
+ * Blocks of that heap that live are released later, and their pages given back then
+ * (fy_shm_release). The control block and the board with its cells stay, because they can still be
+ * used. */
 #include "port/shm/port_state.h"
 
 #include <sys/mman.h>
@@ -16,7 +21,7 @@ static void give_back(const fy_segment *s, shm_ring *first)
     (void)madvise(first, SHM_CHANNELS * s->ring_stride, MADV_REMOVE);
 }
 
-/* Takes an inbox off the list of those that are polled. */
+/* Removes an inbox from those that are polled. */
 static void forget(shm_port *p, fy_lane lane, inbox *in)
 {
     lane_state *l = &p->lanes[lane];
@@ -27,7 +32,7 @@ static void forget(shm_port *p, fy_lane lane, inbox *in)
     in->overtaken = false;
 }
 
-/* Whether everything that it sent on a channel has been taken. */
+/* Whether everything that the rank sent on a channel has been taken. */
 static bool is_empty(const shm_port *p, uint32_t channel, uint32_t gone)
 {
     const inbox *in = &p->in[channel][gone];
@@ -50,8 +55,7 @@ bool fy_shm_silent(fy_port *port, int rank)
     return true;
 }
 
-/* If the client had no room or no time for frames yet, they are still to be taken: those rings
- * stay. */
+/* Gives back the rings, except those with frames that the client has not taken yet. */
 static void bury_rings(shm_port *p, uint32_t gone)
 {
     for (uint32_t thread = 0; thread < FY_THREADS; thread++)
@@ -60,12 +64,12 @@ static void bury_rings(shm_port *p, uint32_t gone)
             inbox *in = &p->in[channel][gone];
             if (in->ring != NULL)
                 forget(p, (fy_lane)lane, in);
-            /* seq_cst, though any order would do: it sends nothing more */
+            /* seq_cst, though any order would do: the rank sends nothing more */
             atomic_fetch_and(&p->adopted[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
             atomic_fetch_and(&p->self->open[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
             atomic_fetch_and(&p->self->news[lane].from[gone / 64], ~(UINT64_C(1) << (gone % 64)));
         }
-    /* Nothing is sent to it any more either: that asks for its state first. */
+    /* Nothing is sent to the rank any more either: a send asks for its state first. */
     give_back(p->segment, ring_at(p->segment, p->rank, gone, 0));
     give_back(p->segment, ring_at(p->segment, gone, p->rank, 0));
 }
@@ -82,8 +86,8 @@ bool fy_shm_all_know(const shm_port *p, uint32_t gone)
     return true;
 }
 
-/* Any number may do so at once, and again: who is killed meanwhile has left the rest to the next.
- */
+/* Several ranks may do this at the same time, and again. If one is killed meanwhile, the next does
+ * the rest. */
 static void reclaim(const shm_port *p, uint32_t gone)
 {
     for (uint32_t number = 0; number < p->segment->arenas; number++) {
@@ -101,12 +105,12 @@ static void reclaim(const shm_port *p, uint32_t gone)
 
 static void note(const shm_port *p, uint32_t gone)
 {
-    /* The other thread may be about to give a block back to it, as to one that lives. acquire:
+    /* Waits: the other thread may be giving a block back to the rank, as to a living one. acquire:
      * pairs with the release in fy_shm_release */
     while (atomic_load_explicit(&p->releasing, memory_order_acquire) != 0)
         fy_yield();
-    /* release: after the last look at its memory; seq_cst with the look at the others' notes: of
-     * two at once one sees both */
+    /* release: after the last look at the rank's memory; seq_cst with the look at the others'
+     * notes: of two ranks at the same time, one sees both notes */
     atomic_fetch_or_explicit(&rank_at(p->segment->base, gone)->buried[p->rank / 64],
                              UINT64_C(1) << p->rank % 64, memory_order_seq_cst);
 }
@@ -118,7 +122,8 @@ void fy_shm_bury(fy_port *port, int rank)
     if (fy_shm_silent(port, rank))
         bury_rings(p, gone);
     note(p, gone);
-    /* This one, and those that who has gone now was the last not to know of. */
+    /* Reclaims this rank, and earlier ones of which the rank that has gone now was the last not to
+     * know. */
     for (uint32_t other = 0; other < p->segment->ranks; other++) {
         const shm_rank *control = rank_at(p->segment->base, other);
         /* acquire: pairs with the release in reclaim */

@@ -1,9 +1,9 @@
-/* The inside of a segment: header, one control block per rank, rings, one board per rank, and
- * arenas, of which each rank that is there has one (arenas.c).
+/* The inside of a segment: a header, one control block per rank, rings, one board per rank, and
+ * arenas. Each rank of the job has one arena (arenas.c).
  *
- * Only what is written is ever committed: nobody reads a ring that its source has not opened.
- * Numbers that steer a process are read from the header once, at map, checked, and kept in its
- * private fy_segment. */
+ * Memory is committed only when it is written: no rank reads a ring before its source has opened
+ * it. Numbers that steer a process are read from the header once, when it maps the segment. They
+ * are checked and kept in its private fy_segment. */
 #ifndef FY_SHM_LAYOUT_H
 #define FY_SHM_LAYOUT_H
 
@@ -20,23 +20,24 @@
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
 #define SHM_OPEN_WORDS (FY_RANKS_MAX / 64)
 
-/* How far a rank has come with its place. */
+/* The state of a rank's place. */
 typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
 
-/* In `state`, beside shm_state: this rank does not make senders' stores visible when it goes to
- * sleep, because it cannot or because it does so often, so they order them themselves. */
+/* In `state`, besides the shm_state: this rank does not order the stores of senders when it goes to
+ * sleep, because it cannot, or because it sleeps often. So senders order their stores
+ * themselves. */
 #define SHM_NEEDS_FENCE 0x100u
-/* Likewise: the place of a rank of another node, filled by a relay (port/nodes/relay.c), or the
- * relay's own. Set before anybody joins. */
+/* In `state`: this is the place of a rank of another node, filled by a relay (port/nodes/relay.c),
+ * or the relay's own place. Set before any rank joins. */
 #define SHM_FAR 0x200u
 #define SHM_STATE_MASK 0xffu
 
 typedef struct shm_header {
     uint64_t magic;
     uint32_t version;
-    uint32_t ranks;    /* places: of ranks that may join later too */
-    uint64_t nonce[2]; /* tells jobs apart */
-    uint64_t address;  /* where every process maps the segment */
+    uint32_t ranks;    /* how many places there are, also for ranks that may join later */
+    uint64_t nonce[2]; /* differs from job to job */
+    uint64_t address;  /* the address at which every process maps the segment */
     uint64_t total_bytes;
     uint64_t heap_bytes;
     uint32_t ring_slots;
@@ -45,16 +46,17 @@ typedef struct shm_header {
     uint32_t arenas;
 } shm_header;
 
-/* The part behind the header, which all ranks write. */
+/* The part after the header, which all ranks write. */
 typedef struct shm_common {
-    _Atomic uint32_t spawned; /* numbers given to ranks beyond those the job began with */
-    /* Where the job has more nodes: those are this node's up to here, and the relay's place.
-     * Written before anybody joins; else 0. */
+    /* How many numbers were given to ranks besides those the job began with. */
+    _Atomic uint32_t spawned;
+    /* If the job has several nodes: the end of this node's numbers, and the relay's place. Written
+     * before any rank joins; else 0. */
     uint32_t spawned_max, relay;
 } shm_common;
 #define SHM_COMMON_OFFSET 1024
 
-/* A rank's control block. The lines are separate by who writes them and how often. */
+/* A rank's control block. It is divided into cache lines by who writes them and how often. */
 typedef struct shm_rank {
     /* Read by every sender to this rank. */
     _Alignas(64) _Atomic uint32_t state;
@@ -67,38 +69,41 @@ typedef struct shm_rank {
     /* Written by sources at their first frame: a bit per source. */
     _Alignas(64) _Atomic uint64_t open[SHM_CHANNELS][SHM_OPEN_WORDS];
 
-    /* By lane: what a poll looks at in place of the rings (receive.c). */
+    /* By lane: the words that a poll reads instead of the rings (receive.c). */
     struct shm_news {
-        _Alignas(64) _Atomic uint64_t any;     /* a bit for each word of `from` with a new bit */
-        _Atomic uint64_t from[SHM_OPEN_WORDS]; /* a bit per source that has sent since then */
+        _Alignas(64) _Atomic uint64_t any; /* a bit for each word of `from` with a new bit */
+        /* A bit for each source that has sent since the poll looked. */
+        _Atomic uint64_t from[SHM_OPEN_WORDS];
     } news[FY_LANES];
 
-    /* Written by whoever has notices. */
+    /* Written by ranks and by the launcher: they tell this rank of changes, or wake it. */
     _Alignas(64) _Atomic uint32_t events; /* changes of peers' states */
     _Atomic uint32_t signal[FY_THREADS];  /* wake was called */
 
-    /* Written when it has gone: the ranks that know, and whether its memory was given back. */
+    /* Written when this rank has gone: a bit for each rank that knows, and whether its memory was
+     * given back. */
     _Alignas(64) _Atomic uint64_t buried[SHM_OPEN_WORDS];
     _Atomic uint32_t reclaimed;
 
-    /* Not of this rank but of the arena of this number: whose it is (arenas.c). */
+    /* The word of the arena with this number, whichever rank owns the arena (arenas.c). */
     _Alignas(64) _Atomic uint64_t arena;
 
-    /* The rank's own, read by the launcher. */
+    /* Written by this rank, read by the launcher. */
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
     _Atomic int32_t pid;
-    _Atomic uint32_t endures;        /* it goes on when others die */
-    _Atomic uint32_t outcome;        /* 1 + its status of wait(2); 0: not known. Written by whoever
-                                     watches it, before it is marked dead */
-    _Atomic uint32_t aborts;         /* the exit status of the job, which it ends; else 0 */
-    _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
+    _Atomic uint32_t endures; /* this rank goes on when others die */
+    _Atomic uint32_t outcome; /* 1 + its status of wait(2); 0: not known. Written by the process
+                                 that watches it, before it is marked dead */
+    _Atomic uint32_t aborts;  /* the exit status with which this rank ends the job; else 0 */
+    _Atomic uint64_t sleeps, yields; /* counts of the application thread's waits */
     _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
-    /* Where a job has more segments than this: its ranks << 32 | the number there + 1; else 0. */
+    /* If the job has several segments: its number of ranks << 32 | this rank's number there + 1;
+     * else 0. */
     _Atomic uint64_t in_job;
     char name[SHM_HANDLERS_MAX][SHM_NAME_BYTES];
 
-    /* Its answer to a status query (why.c): the numbers of the last query and of the last answered.
-     */
+    /* The answer to a status query (why.c), with the numbers of the last query and of the last one
+     * answered. */
     _Alignas(64) _Atomic uint32_t asked;
     _Atomic uint32_t answered;
     _Atomic uint64_t answer[FY_ANSWER_BYTES / sizeof(uint64_t)];
@@ -106,14 +111,14 @@ typedef struct shm_rank {
 
 /* Where a frame's payload is. */
 typedef enum shm_place {
-    SHM_NOWHERE, /* there is none */
+    SHM_NOWHERE, /* the frame has no payload */
     SHM_INLINE,  /* in the words that the frame does not use */
     SHM_BYTES,   /* in the ring's bytes, at `position` */
     SHM_COPIED,  /* in a block of the source's heap; counts against the ring's limit */
-    SHM_GIVEN,   /* in a block that was handed over */
+    SHM_GIVEN,   /* in a block that the sender passed on */
 } shm_place;
 
-/* One cache line. It is full when `turn` is the number of its lap, counted from 1. */
+/* A frame in a ring: one cache line. It is full when `turn` is the number of its lap, from 1. */
 typedef struct shm_slot {
     _Atomic uint32_t turn;
     uint8_t kind;
@@ -132,20 +137,20 @@ _Static_assert(sizeof(shm_slot) == 64, "a request is one cache line");
 #define SHM_SIZE_BITS 48
 #define SHM_SIZE_MASK ((UINT64_C(1) << SHM_SIZE_BITS) - 1)
 
-/* One source, one target, one channel: one producer and one consumer. The slots follow, then the
- * bytes. */
+/* A ring for one source, one target and one channel: one producer and one consumer. The slots
+ * follow, then the bytes. */
 typedef struct shm_ring {
-    /* The consumer's: running counts of what it has finished, published now and then. */
+    /* Written by the consumer: running counts of what it has finished, published now and then. */
     _Alignas(128) _Atomic uint64_t head; /* slots */
     _Atomic uint64_t bytes_head;         /* bytes of the byte ring, skipped ones included */
     _Atomic uint64_t copied_head;        /* bytes of SHM_COPIED blocks */
-    /* The producer's: it found no room and wants to be woken. */
+    /* Written by the producer: it found no room and waits to be woken. */
     _Alignas(64) _Atomic uint32_t stalled;
 } shm_ring;
 
 typedef struct shm_news shm_news;
 
-/* Says that `source` has sent. seq_cst: the bit stands before the target is told to look for it. */
+/* Notes that `source` has sent. seq_cst: the bit is set before the target is told to look for it */
 static inline void fy_shm_note(shm_news *news, uint32_t source)
 {
     atomic_fetch_or(&news->from[source / 64], UINT64_C(1) << source % 64);
@@ -156,12 +161,12 @@ struct fy_segment {
     char *base;
     size_t total_bytes;
     uint32_t ranks, starting, ring_slots, ring_bytes;
-    uint32_t arenas; /* from `starting` to `ranks` */
-    int kept;        /* descriptor of its file, for `ferry why` to find; -1: the launcher has one */
+    uint32_t arenas; /* how many arenas: from `starting` to `ranks` */
+    int kept; /* descriptor of its file, which `ferry why` looks for; -1: the launcher has it */
     fy_spawner *spawner;
     void *spawner_arg;
-    int pipe; /* of a process that joined (launch/join.h); -1: none */
-    int link; /* to the launcher, for `spawner_arg`; closed with the segment; -1: none */
+    int pipe; /* the pipe of a joined process (launch/join.h); -1: none */
+    int link; /* the socket to the launcher, for `spawner_arg`; closed with the segment; -1: none */
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
     size_t boards_offset;
@@ -191,18 +196,18 @@ static inline shm_rank *rank_at(void *base, uint32_t rank)
     return (shm_rank *)(void *)((char *)base + 4096) + rank;
 }
 
-/* The shm_state in a rank's `state`. If it is none, the word was overwritten by a rank: those that
- * have died and left write nothing, so the rank is there. */
+/* The shm_state in a rank's `state`. If the word has no valid state, a program has overwritten it.
+ * Then the rank counts as joined, because ranks that have died or left write nothing. */
 static inline uint32_t shm_state_in(uint32_t word)
 {
     word &= SHM_STATE_MASK;
     return word <= SHM_DEAD ? word : SHM_JOINED;
 }
 
-/* How far a rank has come with its place (shm_state). */
+/* The state of a rank's place (shm_state). */
 static inline uint32_t fy_shm_state(const fy_segment *s, uint32_t rank)
 {
-    /* acquire: what a rank wrote before it went is seen by who sees that it has */
+    /* acquire: a rank that sees that this one has gone sees all that it wrote before */
     return shm_state_in(atomic_load_explicit(&rank_at(s->base, rank)->state, memory_order_acquire));
 }
 
@@ -233,18 +238,18 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t number)
     return fy_arena_at(s->base + s->heaps_offset + number * s->heap_stride, s->heap_bytes);
 }
 
-/* Closes the pipe of a process that joined: it no longer dies with the launcher. */
+/* Closes the pipe of a joined process: it then no longer dies with the launcher. */
 void fy_pipe_drop(int pipe);
 
-/* Opens the file of the segment that process `pid` itself holds: the caller's to close. -1: none,
- * or the process is another user's. */
+/* Opens the file of the segment that process `pid` itself has; the caller closes it. -1: it has
+ * none, or belongs to another user. */
 int fy_segment_held(long pid);
 
-/* Opens the file of the segment that process `pid` or else a child of its holds, or if asked its
- * parent: the caller's to close. -1. */
+/* Opens the file of the segment that process `pid` has, or one of its children or, with
+ * `or_parent`, its parent; the caller closes it. -1: none. */
 FY_SHARED int fy_segment_of_process(long pid, bool or_parent);
 
-/* The control blocks alone, for the launcher: mapped anywhere. */
+/* The control blocks alone, mapped at any address, for the launcher. */
 typedef struct fy_controls {
     void *base;
     uint32_t ranks, starting;
@@ -254,25 +259,25 @@ typedef struct fy_controls {
 FY_SHARED int fy_controls_map(int fd, fy_controls *out);
 FY_SHARED void fy_controls_unmap(fy_controls *controls);
 
-/* Takes `count` numbers for ranks that come later, in one step. False: so many are not left. */
+/* Takes `count` numbers for ranks that come later, in one step. Returns false if fewer are left. */
 FY_SHARED bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count,
                                uint32_t *first);
 
-/* Wakes everybody, to look at the others again. */
+/* Wakes all ranks, so that they look at the states of the others. */
 void fy_controls_tell(void *base, uint32_t ranks);
 
 /* Sets the state of `rank`. */
 void fy_controls_note(void *base, uint32_t rank, shm_state state);
 
-/* Sets the state of `rank`, and tells. */
+/* Sets the state of `rank`, and wakes all ranks. */
 FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
 
-/* Writes what the rank does, or did last, after `lead`: nothing when it never joined. The
- * contents of a control block are checked: the rank may scribble on it. */
+/* Writes what the rank does, or did last, after `lead`; nothing if it never joined. Checks the
+ * contents of the control block: the program may have overwritten it. */
 FY_SHARED void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size);
 
-/* Asks every rank that lives what it does, and wakes it. Then waits a moment for the answers, and
- * writes them, and which rank waits for which, to `fd`. */
+/* Asks every living rank what it does, and wakes it. Waits a moment for the answers. Writes them to
+ * `fd`, and which rank waits for which. */
 FY_SHARED void fy_why_query(const fy_controls *controls);
 FY_SHARED void fy_why_print(const fy_controls *controls, int fd);
 
@@ -282,8 +287,7 @@ FY_SHARED void fy_shm_signal(shm_rank *target, fy_thread thread);
 /* Wakes a thread that sleeps on `asleep`, if one does. */
 void fy_rouse(_Atomic uint32_t *asleep);
 
-/* The first address of the short list at which `total_bytes` are free in this process; 0 for
- * none. */
+/* The first address of a short list at which this process has `total_bytes` free; 0: none. */
 uint64_t fy_segment_free_address(size_t total_bytes);
 
 #endif

@@ -6,52 +6,52 @@
 
 #include "port/shm/layout.h"
 
-/* The producer's end of a ring. One thread's. */
+/* The producer's end of a ring. It belongs to one thread. */
 typedef struct outbox {
     shm_ring *ring; /* NULL until the first frame */
     shm_slot *slots;
     shm_rank *target;
-    shm_news *news;                /* the target's, of this lane */
-    const _Atomic uint64_t *noted; /* the word of it with this rank's bit */
-    bool plain;                    /* open, on the data lane, and stores need no fence */
+    shm_news *news;                /* the target's `news` for this lane */
+    const _Atomic uint64_t *noted; /* the word in it that has this rank's bit */
+    bool plain; /* the ring is open and on the data lane, and stores need no fence */
     uint64_t tail, head_seen;
     uint64_t bytes_tail, bytes_head_seen;
     uint64_t copied_tail, copied_head_seen;
 } outbox;
 
-/* The consumer's end of a ring. That of whoever polls its lane. */
+/* The consumer's end of a ring. It belongs to the thread that polls its lane. */
 typedef struct inbox {
     shm_slot *slots;
     shm_ring *ring;        /* NULL until adopted */
     _Atomic uint64_t head; /* the other thread reads it in `pending` */
-    uint64_t publish_at;   /* the head of which the source is told, at the latest */
+    uint64_t publish_at;   /* the head at which the source is told at the latest */
     uint64_t bytes_head, bytes_published;
     uint64_t copied_head, copied_published;
-    const _Atomic uint32_t *turn; /* of the next slot */
-    uint32_t idle; /* what it is as this rank has left it; or it is to be looked at */
+    const _Atomic uint32_t *turn; /* `turn` of the next slot */
+    uint32_t idle; /* its value while the slot is empty; or another one, so that the inbox is looked
+                      at */
     uint32_t source;
     uint32_t place; /* in `order` */
-    uint32_t found; /* the round in which it had a frame last */
-    bool overtaken; /* a frame that came after the next one is there, and the next one is not */
+    uint32_t found; /* the last round in which it had a frame */
+    bool overtaken; /* a later frame is there, but the next one is not */
 } inbox;
 
-/* The inboxes that are known. On the data lane the first `watched` of `order` are those where
- * frames were found lately: their sources' bits in `news` are set, and polls look at them. */
+/* The known inboxes of a lane. On the data lane polls look at the first `watched` of `order`: in
+ * these a frame was found lately, and their sources' bits in `news` are set. */
 typedef struct lane_state {
     uint32_t count, watched;
-    uint32_t first; /* of the watched: where the next poll begins */
-    uint32_t turn;  /* of the others: which one is looked at next */
-    int32_t empty;  /* polls that may find nothing before the round ends */
+    uint32_t first; /* among the watched ones: where the next poll begins */
+    uint32_t turn;  /* among the others: which one is looked at next */
+    int32_t empty;  /* how many more polls may find nothing before the round ends */
     uint32_t round;
     inbox **order;
 } lane_state;
 
-/* Blocks that `owner` found lately, by the spans of the addresses asked about: each thread
- * has its own. */
+/* Blocks that `owner` has found lately, by the spans of the addresses. Each thread has its own. */
 enum { MEMO_COUNT = 16 };
 typedef struct owner_memo {
     fy_block_memo block;
-    const _Atomic uint64_t *arena; /* the word of the arena that it is in */
+    const _Atomic uint64_t *arena; /* the word of the block's arena */
 } owner_memo;
 
 typedef struct shm_port {
@@ -59,28 +59,28 @@ typedef struct shm_port {
     fy_segment *segment;
     uint32_t rank, ranks;
     uint32_t slot_mask, slot_shift;
-    uint32_t bytes_max; /* payloads up to here go through the byte ring */
-    bool fence;         /* this process's stores must be ordered by itself on the data lane */
+    uint32_t bytes_max; /* payloads of up to this size go through the byte ring */
+    bool fence;         /* on the data lane this process must order its stores itself */
     bool barrier;       /* this rank can order the stores of others before it sleeps */
-    bool fenced;        /* it does not, and has them do it: SHM_NEEDS_FENCE */
-    bool quiet;         /* nobody waits to hear that this rank leaves */
-    bool crowded; /* more ranks are there than processors, as the application thread saw last */
+    bool fenced;        /* it does not, and has set SHM_NEEDS_FENCE: senders order them */
+    bool quiet;         /* no rank waits to be told that this rank leaves */
+    bool crowded; /* there are more ranks than processors, as the application thread saw last */
     fy_compute compute;
     shm_rank *self;
     _Atomic uint64_t *any[FY_LANES]; /* of this rank's `news` */
     fy_heap *heap;
-    uint32_t arena;             /* its number */
-    _Atomic uint32_t releasing; /* threads that give a block back to another rank */
+    uint32_t arena;             /* number of this rank's arena */
+    _Atomic uint32_t releasing; /* how many threads are giving a block back to another rank */
     owner_memo memos[FY_THREADS][MEMO_COUNT];
     outbox *out[SHM_CHANNELS];
     inbox *in[SHM_CHANNELS];
     lane_state lanes[FY_LANES];
-    /* By source: a bit for each inbox. The bits that sources set may be overwritten. */
+    /* By source: a bit for each known inbox. A program may overwrite the bits that sources set. */
     _Atomic uint64_t adopted[SHM_CHANNELS][SHM_OPEN_WORDS];
     uint32_t events_seen[FY_THREADS];
-    uint32_t impatience;              /* decisions for which to sleep at once */
-    uint32_t awake;                   /* waits in a row that ended without sleep */
-    uint64_t repaired_ns[FY_THREADS]; /* when each thread did fy_shm_repair last */
+    uint32_t impatience;              /* for how many waits to sleep immediately */
+    uint32_t awake;                   /* how many waits in a row have ended without sleep */
+    uint64_t repaired_ns[FY_THREADS]; /* when each thread called fy_shm_repair last */
     pthread_t helper;
     void (*helper_entry)(void *arg);
     void *helper_arg;
@@ -96,28 +96,29 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
 int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
                       const fy_frame *frame);
 
-/* Writes again what this rank says of itself, where that was overwritten: that it is there, and to
- * targets that it has opened rings. A second passes at most without it while this rank waits. */
+/* Writes again what this rank has said in shared memory, if it was overwritten: that it has joined,
+ * and to targets that it has opened rings. While this rank waits, it is called once a second or
+ * more often. */
 void fy_shm_repair(const shm_port *p, fy_thread thread);
 
 /* receive.c */
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
-/* Tells the producer how far this rank is, and wakes it when it waits for that. */
+/* Tells the producer how far this rank has read, and wakes it if it waits for that. */
 void fy_shm_publish(shm_port *p, inbox *in);
 bool fy_shm_pending(fy_port *port, fy_lane lane);
 const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane);
-/* As fy_shm_pending, of the application thread, where a frame that has just come may be missed: it
- * costs as much as a poll. */
+/* As fy_shm_pending for the application thread. It may miss a frame that has just come, and costs
+ * as much as a poll. */
 bool fy_shm_has_news(const shm_port *p);
 /* `news.c` */
-/* The next slot is as this rank has left it. */
+/* Whether the next slot is empty. */
 static inline bool inbox_is_idle(const inbox *in)
 {
     /* relaxed: drain looks again */
     return atomic_load_explicit(in->turn, memory_order_relaxed) == in->idle;
 }
 
-/* Says what to look at until the next frame. */
+/* Notes which word to look at until the next frame. */
 static inline void inbox_note_next(const shm_port *p, inbox *in)
 {
     uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
@@ -125,16 +126,16 @@ static inline void inbox_note_next(const shm_port *p, inbox *in)
     in->idle = (uint32_t)(head >> p->slot_shift);
 }
 
-/* The inbox of a source that has opened its ring, if it has; else NULL. */
+/* The inbox of a source, if it has opened its ring; else NULL. */
 inbox *fy_shm_inbox(shm_port *p, fy_lane lane, fy_thread thread, uint32_t source);
-/* Watches the sources whose bits are new. */
+/* Begins to watch the sources whose bits are new. */
 void fy_shm_watch_new(shm_port *p);
-/* Ends a round of polls that found nothing, as the last of them: returns 0. */
+/* Ends a round with a poll that found nothing. Returns 0. */
 int fy_shm_end_round(shm_port *p);
-/* Two inboxes change places in `order`. */
+/* Exchanges two inboxes in `order`. */
 void fy_shm_swap(lane_state *lane, uint32_t a, uint32_t b);
-/* Before the poller of `lane` sleeps: looks for what shared memory that was overwritten hides from
- * fy_shm_pending. True: it shall poll. */
+/* Called before the thread that polls `lane` sleeps. Looks for frames that fy_shm_pending does not
+ * see because shared memory was overwritten. Returns true if the thread must poll. */
 bool fy_shm_look_closer(shm_port *p, fy_lane lane);
 
 /* bury.c */
@@ -142,7 +143,7 @@ void fy_shm_bury(fy_port *port, int rank);
 void fy_shm_free_gone(fy_port *port, int rank);
 bool fy_shm_silent(fy_port *port, int rank);
 
-/* Whether all ranks that are there have buried it: none reads from its memory any more. */
+/* Whether all ranks of the job have called bury for it: none reads its memory any more. */
 bool fy_shm_all_know(const shm_port *p, uint32_t gone);
 
 /* arenas.c */
@@ -155,7 +156,7 @@ static inline _Atomic uint64_t *arena_word(const fy_segment *s, uint32_t number)
     return &rank_at(s->base, number)->arena;
 }
 
-/* The rank that a word names; -1: none, or the word was overwritten. */
+/* The rank that owns the arena of this word; -1: none, or the word was overwritten. */
 static inline int arena_owner(const fy_segment *s, const _Atomic uint64_t *word)
 {
     /* acquire: pairs with the exchange in try_take */
@@ -163,27 +164,27 @@ static inline int arena_owner(const fy_segment *s, const _Atomic uint64_t *word)
     return owner <= s->ranks ? (int)owner - 1 : -1;
 }
 
-/* Finds one for this rank, which may take a while. FERRY_EINVAL: the rank has joined before.
+/* Takes an arena for this rank. This may take a while. FERRY_EINVAL: the rank has joined before.
  * FERRY_ENOMEM with fy_error_set. */
 int fy_shm_arena_take(shm_port *p);
-/* Gives it back untouched. */
+/* Gives the arena back, in which nothing was written. */
 void fy_shm_arena_return(const shm_port *p);
-/* The owner has gone. Releases what is kept there for `keeper`, if not 0, gives pages back as
- * fy_arena_discard does with `address`, and frees the arena when all is over; nothing when it is
- * another rank's by now. */
+/* Cleans up an arena whose owner has gone. Releases the blocks kept there for `keeper`, if that is
+ * not 0, and gives pages back as fy_arena_discard does with `address`. Frees the arena when nothing
+ * is left. Does nothing if the arena belongs to another rank by now. */
 void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint32_t keeper,
                        const void *address);
-/* Frees arenas of ranks that have gone, of which this one has been the last to know. */
+/* Frees arenas of ranks that have gone, if this rank was the last to learn it. */
 void fy_shm_arenas_look(const shm_port *p);
 
 /* wait.c */
 void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 void fy_shm_wake(fy_port *port, fy_thread thread);
 void fy_shm_serve(fy_port *port, fy_thread thread);
-/* Finds out what the kernel offers; sets fence and barrier. */
+/* Finds out whether the kernel has membarrier; sets fence and barrier. */
 void fy_shm_barrier_probe(shm_port *p);
 
-/* Whether more ranks are there now than this process has processors. */
+/* Whether the job has more ranks now than this process has processors. */
 bool fy_shm_is_crowded(const fy_segment *segment);
 
 /* why.c */
@@ -195,12 +196,12 @@ bool fy_shm_ask(fy_port *port, bool print);
 void *fy_shm_alloc(fy_port *port, size_t size_bytes, int rank);
 int fy_shm_release(fy_port *port, void *address);
 int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
-/* 0: for nobody, else 1 + the rank. As fy_arena_keep_for. */
+/* As fy_arena_keep_for. `keeper`: 0 for no rank, else 1 + the rank. */
 int fy_shm_keep(const fy_segment *segment, void *address, uint32_t keeper);
 int fy_shm_keep_for(fy_port *port, void *address, int rank);
-/* The keeper of blocks that are kept for FY_KEEP_ALL: above those for ranks. */
+/* The keeper of blocks that are kept for FY_KEEP_ALL: a number above those of ranks. */
 enum { KEEPER_ALL = FY_RANKS_MAX + 1 };
-/* Size of the live block that starts at `address`, on any rank; 0 for none. */
+/* Size of the live block that starts at `address`, in the arena of any rank; 0: none. */
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address);
 
 #endif

@@ -1,23 +1,26 @@
 /* Sleeping and waking.
  *
  * A thread that goes to sleep sets its `asleep` word, looks once more for what it waits for, and
- * sleeps on the word. A thread that brings something publishes it, then looks at the word. One of
- * the two sees the other. On the control lane, for signals and for events all four accesses are
- * sequentially consistent. On the data lane the sender's are not. There the sleeper runs membarrier
- * between its two, which makes every other processor of the job order its own.
+ * sleeps on the word. A thread that brings something publishes it, then reads the word. One of the
+ * two sees the other's store. On the control lane, for signals and for events, all four accesses
+ * are sequentially consistent. On the data lane the sender's accesses are not. There the sleeper
+ * calls membarrier between its own two, which makes every other processor of the job order its
+ * accesses.
  *
- * Where ranks share processors they may sleep often, and interrupting every processor each time
- * costs more than a fence in each send. There a rank that goes to sleep says that senders are to
- * fence (SHM_NEEDS_FENCE), runs membarrier once, and sleeps without from then on, until it has not
- * slept for a while. A sender that published without a fence looks at that once more, after the
- * look at the word. Either what it sees of the two is from before the membarrier, which then has
- * made its store visible. Or it publishes again with a fence. tests/models/doze.pml.
+ * If ranks share processors, they may sleep often. To interrupt every processor each time then
+ * costs more than a fence in each send. So a rank that goes to sleep says that senders must fence
+ * (SHM_NEEDS_FENCE), and calls membarrier once. From then on it sleeps without membarrier, until it
+ * has not slept for a while.
  *
- * How long to look before sleeping follows measurement: a few spins, then timed yields; a yield
- * that takes long means that somebody computes on this core, and looking again would cost it and
- * us. As long as yields come back at once nobody else wants the core: then looking costs no one
- * anything. It goes on for ten times what a sleep and its end take, because ranks that compute
- * between two exchanges are apart by that much. */
+ * A sender that published without a fence reads SHM_NEEDS_FENCE once more, after it has read the
+ * word. Either both reads came before the membarrier, and this has made its store visible. Or the
+ * sender sees the flag and publishes again with a fence. tests/models/doze.pml.
+ *
+ * How long a thread looks before it sleeps is chosen by measurement. It spins a few times, then
+ * makes timed yields. A yield that takes long shows that another thread computes on this core: to
+ * look again would cost both. While yields return quickly, nobody else wants the core, and looking
+ * costs nothing. Looking goes on for ten times what a sleep and its end take, because ranks that
+ * compute between two exchanges differ by about that time. */
 #include "port/shm/port_state.h"
 
 #include <linux/futex.h>
@@ -31,14 +34,14 @@
 
 #define SPINS 20
 #define YIELDS 40
-#define YIELDS_ALONE 1000 /* while nobody else runs on this core */
+#define YIELDS_ALONE 1000 /* while no other thread runs on this core */
 #define QUICK_YIELD_NS 1500u
 #define SLOW_YIELD_NS 100000u
-#define YIELDS_TIMED 4 /* together, after the first */
+#define YIELDS_TIMED 4 /* timed together, after the first */
 #define IMPATIENT_DECISIONS 200
-/* No sleep is longer: then what would end it may be in memory that was overwritten. */
+/* The longest sleep: what should end it may be in memory that was overwritten. */
 #define SLEEP_MAX_NS 1000000000u
-#define AWAKE_DECISIONS 200 /* waits without sleep after which senders need no fence */
+#define AWAKE_DECISIONS 200 /* after so many waits without sleep senders need no fence */
 
 static void pause_briefly(void)
 {
@@ -73,7 +76,7 @@ static void futex_sleep(shm_port *p, fy_thread thread, _Atomic uint32_t *word, u
 
 void fy_rouse(_Atomic uint32_t *asleep)
 {
-    /* seq_cst: after the caller has published; the sleeper sets it before it looks once more */
+    /* seq_cst: after the caller has published. The sleeper sets it before it looks once more */
     if (atomic_exchange(asleep, 0))
         syscall(SYS_futex, asleep, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
@@ -101,7 +104,7 @@ __attribute__((cold)) void fy_controls_tell(void *base, uint32_t ranks)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         shm_rank *peer = rank_at(base, i);
-        /* seq_cst: after what there is to see; before the look at who sleeps */
+        /* seq_cst: after the changes to see, and before the look at sleeping threads */
         atomic_fetch_add(&peer->events, 1);
         fy_rouse(&peer->app_asleep);
         fy_rouse(&peer->helper_asleep);
@@ -135,7 +138,7 @@ __attribute__((cold)) void fy_shm_barrier_probe(shm_port *p)
     p->fence = !registered;
 }
 
-/* After the store to `asleep`. */
+/* Makes the stores of senders visible, after the store to `asleep`. */
 static void order_senders(shm_port *p)
 {
     p->awake = 0;
@@ -149,7 +152,7 @@ static void order_senders(shm_port *p)
     (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* A wait has ended without sleep. */
+/* Counts a wait that ended without sleep. */
 static void stay_awake(shm_port *p)
 {
     if (!p->fenced || !p->barrier || ++p->awake < AWAKE_DECISIONS)
@@ -176,7 +179,7 @@ __attribute__((cold)) bool fy_shm_is_crowded(const fy_segment *segment)
     return there > processors;
 }
 
-/* Whether wake was called or a peer's state changed since the last time this said so. */
+/* Whether wake was called, or the state of a peer changed, since the last call. */
 static bool notices(shm_port *p, fy_thread thread)
 {
     /* seq_cst: after the store to `asleep` */
@@ -193,7 +196,7 @@ static bool notices(shm_port *p, fy_thread thread)
     return true;
 }
 
-/* As app_ready, where what has just come may be missed: for looks that are repeated. */
+/* As app_ready, for looks that are repeated: it may miss something that has just come. */
 static bool app_sees(shm_port *p)
 {
     return fy_shm_has_news(p) || notices(p, FY_APP);
@@ -212,7 +215,7 @@ static bool helper_ready(shm_port *p)
     return (serving && fy_shm_pending(&p->port, FY_CONTROL)) || notices(p, FY_HELPER);
 }
 
-/* Looks for a while. True: there is something, or the deadline has passed. */
+/* Looks for a while. Returns true if something has come or the deadline has passed. */
 static bool look(shm_port *p, uint64_t deadline_ns)
 {
     for (int i = 0; i < SPINS && !p->crowded; i++) {
@@ -255,7 +258,7 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->app_asleep, 1);
     order_senders(p);
-    /* Where a helper exists, it may be polling the control lane, whose state is then not ours. */
+    /* A helper may poll the control lane: then the lane's state is not this thread's. */
     bool both = p->helper_entry == NULL;
     bool odd = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL));
     if (!odd && !app_ready(p))
