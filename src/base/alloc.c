@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* It belongs to the thread, since a simulation is one thread's. Programs that are not simulated
- * find NULL. */
+/* Belongs to the thread, because a simulation runs in one thread. In programs that are not
+ * simulated it is NULL. */
 static _Thread_local struct {
     fy_refuses_fn *refuses;
     void *arg;

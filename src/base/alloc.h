@@ -1,8 +1,8 @@
-/* Alloc: memory of the process for what runs on a rank. Above the ports nothing else asks the
- * system for any, so that a simulation can refuse it.
+/* Alloc: memory of the process for the code of a rank. Above the ports nothing else asks the system
+ * for memory, so that a simulation can refuse it.
  *
- * As the C library's functions of these names; what they give is freed with free. Each asks first
- * whoever may refuse in the calling thread, if anybody does. Threads: any. */
+ * The functions are those of the C library without fy_. Their memory is freed with free. Each first
+ * asks the function set by fy_alloc_refuse in the calling thread, if any. Threads: any. */
 #ifndef FY_ALLOC_H
 #define FY_ALLOC_H
 
@@ -12,8 +12,8 @@
 
 #include "base/shared.h"
 
-/* NULL, with errno ENOMEM: refused, or there is no memory; of fy_realloc `old` is then as it was.
- */
+/* NULL, with errno ENOMEM: it was refused, or there is no memory. Then fy_realloc leaves `old`
+ * unchanged. */
 FY_SHARED void *fy_malloc(size_t size_bytes)
     __attribute__((malloc, alloc_size(1), warn_unused_result));
 FY_SHARED void *fy_calloc(size_t count, size_t size_bytes)
@@ -23,16 +23,16 @@ FY_SHARED void *fy_realloc(void *old, size_t size_bytes)
 FY_SHARED void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
     __attribute__((malloc, alloc_size(2), warn_unused_result));
 
-/* From here on `refuses` is asked at each allocation of the calling thread whether it fails; NULL:
- * nobody is. Keeps `arg` until then. */
+/* From now on `refuses` decides for each allocation of the calling thread whether it fails; NULL:
+ * none does. Keeps `arg` until the next call. */
 typedef bool fy_refuses_fn(void *arg);
 FY_SHARED void fy_alloc_refuse(fy_refuses_fn *refuses, void *arg);
 
-/* Whether each page from `address` on is one of this process, where the system tells; one system
- * call. errno is as before. */
+/* Whether all pages from `address` on are mapped, if the system tells; one system call. Keeps
+ * errno. */
 bool fy_memory_is_mapped(const void *address, size_t size_bytes);
 
-/* Memory of the machine; SIZE_MAX where it does not say. */
+/* The memory of the machine; SIZE_MAX if the system does not tell. */
 size_t fy_memory_bytes(void);
 
 #endif

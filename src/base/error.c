@@ -5,8 +5,8 @@
 
 #include <ferry/error.h>
 
-/* The one writable object of the library that is not in a handle: calls without a handle have
- * nowhere else to leave their reason. */
+/* With that of alloc.c, the only writable data of the library that is not in a handle: calls
+ * without a handle have no other place for their reason. */
 static _Thread_local char error_text[512];
 
 int fy_error_set(int error, const char *format, ...)
