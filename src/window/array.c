@@ -1,12 +1,13 @@
 /* The array of a rank: its elements, and the lock of ferry_window_lock.
  *
- * Each rank that reaches the memory works on it: every rank of the owner's node for itself, and the
- * owner also for ranks of other nodes. A value of 8 bytes is changed by atomic operations. Else the
- * element has a lock, which is held for one operation. If its holder dies, the next rank that wants
- * it takes it over: the value is in doubt and is removed.
+ * Every rank of the owner's node works on the memory itself. The owner also works on it for ranks
+ * of other nodes. A value of 8 bytes is changed by atomic operations. Other elements have a lock,
+ * held for one operation. If its holder dies, the next rank that wants the lock takes it over. The
+ * value is then in doubt, and is removed.
+ *
  * Memory comes from the heap of the rank that needs it first, and is kept for the owner. The port
- * releases it when the owner is gone and every rank of the node has seen that. So a rank that looks
- * whether the owner is alive may follow pointers until its next poll. */
+ * releases it when the owner has gone and every rank of the node has seen that. So a rank that has
+ * seen the owner alive may follow pointers until its next poll. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static void give_memory(ferry *f, void *address)
         (void)head->ops->heap.release(head->port, address);
 }
 
-/* Takes `lock`. Whether its holder had died. */
+/* Takes `lock`. Returns whether its holder had died. */
 static __attribute__((noinline)) bool lock_slowly(ferry *f, _Atomic uint32_t *lock)
 {
     const uint32_t me = (uint32_t)fy_head_of(f)->rank + 1;
@@ -89,7 +90,7 @@ fy_array *fy_array_create(ferry *f, uint32_t ranks)
     return array;
 }
 
-/* For the holder of the lock. */
+/* The form of an element, for the holder of its lock. */
 static inline uint32_t form_of(const fy_slot *slot)
 {
     /* relaxed: the lock orders it */
@@ -104,7 +105,7 @@ static uint64_t segment_count(unsigned segment)
 void fy_array_free(ferry *f, fy_array *array)
 {
     for (unsigned s = 0; array != NULL && s < FY_SEGMENTS; s++) {
-        /* relaxed: nobody else uses the array any more */
+        /* relaxed: no other rank uses the array any more */
         fy_slot *slots = atomic_load_explicit(&array->segments[s], memory_order_relaxed);
         for (uint64_t i = 0; slots != NULL && i < segment_count(s); i++)
             if (form_of(&slots[i]) != FY_FORM_VIEW)
@@ -126,7 +127,8 @@ static fy_slot *segment_add(ferry *f, fy_array *array, int owner, unsigned segme
     if (slots == NULL)
         return NULL;
     memset((void *)slots, 0, size_bytes);
-    /* release: whoever loads the pointer sees empty elements; acquire: or those of the other */
+    /* release: a rank that loads the pointer sees empty elements. acquire: or this rank sees those
+     * of the rank that was first */
     if (atomic_compare_exchange_strong_explicit(&array->segments[segment], &there, slots,
                                                 memory_order_acq_rel, memory_order_acquire))
         return slots;
@@ -134,7 +136,7 @@ static fy_slot *segment_add(ferry *f, fy_array *array, int owner, unsigned segme
     return there;
 }
 
-/* The element, made if need be. */
+/* Gives an element. Makes it if it does not exist. */
 static int make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **out)
 {
     const unsigned segment = fy_segment_of(index);
@@ -148,7 +150,7 @@ static int make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **
         *out = slots + (index - fy_segment_first(segment));
     }
     uint64_t length = atomic_load_explicit(&array->length, memory_order_relaxed);
-    /* release: the segment is there before the length says so */
+    /* release: the segment exists before the length says so */
     while (index >= length &&
            !atomic_compare_exchange_weak_explicit(&array->length, &length, index + 1,
                                                   memory_order_acq_rel, memory_order_relaxed))
@@ -156,11 +158,11 @@ static int make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **
     return 0;
 }
 
-/* The element that `what` names; NULL with an error, or with 0 if there is none and none is to be.
- */
+/* Finds the element that `what` names. NULL with an error; NULL with 0: it does not exist, and the
+ * action needs none. */
 static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_slot **out)
 {
-    /* acquire: pairs with the release of who made the array longer */
+    /* acquire: pairs with the release of the rank that made the array longer */
     const uint64_t length = atomic_load_explicit(&array->length, memory_order_acquire);
     uint64_t index = (uint64_t)what->index;
     const bool reads = what->verb == FY_WINDOW_GET;
@@ -177,7 +179,7 @@ static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_
     return 0;
 }
 
-/* Whether a value of `size_bytes` is to be in the block. The caller holds the lock. */
+/* Whether a value of `size_bytes` belongs in the block. The caller holds the lock. */
 static inline bool in_block(const fy_slot *slot, size_t size_bytes)
 {
     return size_bytes >= sizeof(slot->few) || form_of(slot) != FY_FORM_LOCKED;
@@ -217,13 +219,13 @@ static int store_view(fy_slot *slot, const void *value, size_t size_bytes)
     return 0;
 }
 
-/* Replaces the value, also one in the word. */
+/* Replaces the value of an element in any form but a view. */
 static int store(ferry *f, int owner, fy_slot *slot, const void *value, size_t size_bytes)
 {
     const uint32_t form = form_of(slot);
     if (form == FY_FORM_VIEW)
         return store_view(slot, value, size_bytes);
-    /* release: who finds the form finds the value */
+    /* release: a rank that sees the form sees the value */
     if (value != NULL && size_bytes == sizeof(uint64_t) && form == FY_FORM_LOCKED) {
         uint64_t word;
         memcpy(&word, value, sizeof(word));
@@ -257,7 +259,7 @@ static int load(fy_slot *slot, const fy_action *what)
     return 0;
 }
 
-/* Accumulates and fetches: the value before it, if there was one, to `target`. */
+/* Accumulates and fetches. Copies the value before, if there was one, to `target`. */
 static int combine(ferry *f, int owner, fy_slot *slot, const fy_action *what)
 {
     if (slot->size != 0 && slot->size - 1 != what->size_bytes)
@@ -286,12 +288,12 @@ static int swap(ferry *f, int owner, fy_slot *slot, const fy_action *what)
     return same ? store(f, owner, slot, what->value, what->size_bytes) : 0;
 }
 
-/* Combines the word with numbers of 8 bytes together; returns what it was. */
+/* Combines the word with numbers of 8 bytes in total. Returns the word before. */
 static uint64_t combine_word(_Atomic uint64_t *number, const fy_action *what)
 {
     uint64_t value, before, after;
     memcpy(&value, what->value, sizeof(value));
-    /* acq_rel, here and below: what one rank wrote before it is seen by the next one after it */
+    /* acq_rel, here and below: the next rank after this one sees what this one wrote before */
     if (what->reduction == FERRY_REPLACE)
         return atomic_exchange_explicit(number, value, memory_order_acq_rel);
     if (what->reduction == FERRY_SUM && (what->type == FERRY_INT64 || what->type == FERRY_UINT64))
@@ -316,7 +318,7 @@ static uint64_t swap_word(_Atomic uint64_t *number, const fy_action *what)
     return before;
 }
 
-/* Does it without the lock, if the value has 8 bytes and keeps them. */
+/* Does the action without the lock, if the value has 8 bytes before and after it. */
 static bool apply_word(_Atomic uint64_t *number, const fy_action *what, int *error)
 {
     uint64_t word = 0;
@@ -391,12 +393,14 @@ int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
     return error;
 }
 
-/* Takes the locks of elements until one has a value, or there is no memory. `*locked`: how many. */
+/* Takes the locks of elements, until one has a value or memory is short. Sets `*locked` to their
+ * number. */
 static int lock_empty(ferry *f, fy_array *array, int owner, fy_extent extent, uint64_t *locked)
 {
     fy_slot *slot;
     *locked = 0;
-    int error = make(f, array, owner, extent.first + extent.count - 1, &slot); /* longer once */
+    /* Makes the array long enough. */
+    int error = make(f, array, owner, extent.first + extent.count - 1, &slot);
     for (; *locked < extent.count && error == 0; ++*locked) {
         error = make(f, array, owner, extent.first + *locked, &slot);
         if (error != 0)
@@ -411,7 +415,7 @@ static int lock_empty(ferry *f, fy_array *array, int owner, fy_extent extent, ui
     return error;
 }
 
-/* Gives the locks back; with `place`, when the elements have their values there. */
+/* Gives the locks back. With `place` the elements have their values there. */
 static void unlock_all(ferry *f, fy_array *array, fy_extent extent, char *place)
 {
     for (uint64_t i = 0; i < extent.count; i++) {
@@ -420,15 +424,15 @@ static void unlock_all(ferry *f, fy_array *array, fy_extent extent, char *place)
             give_memory(f, slot->block);
             slot->place = place + i * extent.value_bytes;
             slot->size = 1 + extent.value_bytes;
-            /* release: who finds the form finds the place */
+            /* release: a rank that sees the form sees the place */
             atomic_store_explicit(&slot->form, FY_FORM_VIEW, memory_order_release);
         }
         lock_give(&slot->lock);
     }
 }
 
-/* A rank holds one lock at most unless it makes a view of its own array, so no two wait for each
- * other. */
+/* A rank holds at most one lock, except while it makes a view of its own array. So no two ranks
+ * wait for each other. */
 int fy_array_view(ferry *f, fy_array *array, int owner, fy_extent extent, uint64_t *taken,
                   void **out)
 {
@@ -478,7 +482,7 @@ static bool is_held(ferry *f, const fy_array *array, int rank, fy_held kind)
 
 bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind)
 {
-    (void)lock_take(f, &array->lock); /* each byte is right at any time */
+    (void)lock_take(f, &array->lock); /* each byte is right even if the holder has died */
     bool free = !is_held(f, array, rank, FY_HELD_EXCLUSIVE) &&
                 !is_held(f, array, rank, kind == FY_HELD_SHARED ? FY_HELD_AWAITED : FY_HELD_SHARED);
     if (free)

@@ -1,18 +1,20 @@
 /* The three synchronisations of a window.
  *
- * Fence: every rank waits for the answers of its gets. The ranks meet, and learn whether any has
- * puts. If so, every rank carries out its own and waits for the answers, and a barrier follows. So
- * no put takes effect before a get of any rank. In a direct window no put waits, so one barrier is
- * all.
- * Post and start: the same in small. A rank that completes tells its targets that it is ready.
- * When all ranks that a target has posted to are ready, it tells them to go. They carry out their
- * queues and tell that they have done so. The target does its part in polls.
- * Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant yet. */
+ * - Fence: every rank waits for the answers to its gets. Then the ranks meet and learn whether any
+ *   of them has puts. If so, every rank carries out its own puts and waits for the answers, and a
+ *   barrier follows. So no put takes effect before a get of any rank. In a direct window no put
+ *   waits, so one barrier is enough.
+ * - Post and start: the same among few ranks. A rank that completes tells its targets that it is
+ *   ready. When all ranks to which a target has posted are ready, the target tells them to go. They
+ *   carry out their queues and tell the target that they have done so. The target does its part in
+ *   polls.
+ * - Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant
+ * yet. */
 #include "window/state.h"
 
 enum { LOOK_NS = 1000 * 1000, TRY_NS = 20 * 1000 };
 
-/* Ends a call: with its error, or the first one of an operation. */
+/* Ends a call. Returns its error, else the first error of an operation. */
 static int finish(ferry_window *w, const char *call, int error)
 {
     int first = w->error;
@@ -41,8 +43,8 @@ void fy_window_settle(ferry_window *w, int rank)
         (void)ferry_wait(w->f, LOOK_NS);
 }
 
-/* Ranks that learn of a death at different times call different collectives after it: the death is
- * the cause then. */
+/* The cause of an error. Ranks that learn of a death at different times may call different
+ * collectives after it. Then the death is the cause. */
 static int cause_of(ferry_window *w, int error)
 {
     for (int rank = 0; error == FERRY_EINVAL && rank < w->ranks; rank++)
@@ -54,14 +56,14 @@ static int cause_of(ferry_window *w, int error)
 int fy_window_barrier(ferry_window *w)
 {
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
-    if (w->group == NULL) /* this call is the quicker one */
+    if (w->group == NULL) /* this call is faster */
         return cause_of(w, ferry_barrier(w->f));
     what.kind = FERRY_BARRIER;
     what.group = w->group;
     return cause_of(w, ferry_collective_run(w->f, &what));
 }
 
-/* Opens the epochs of fences, which never close. */
+/* Opens the first epoch of fences. Each fence ends one and opens the next. */
 static void open_all(ferry_window *w)
 {
     w->fenced = true;
@@ -69,7 +71,7 @@ static void open_all(ferry_window *w)
         fy_window_open_note(w, rank);
 }
 
-/* A barrier, after which each rank knows whether any has puts. */
+/* A barrier, after which each rank knows whether any rank has puts. */
 static int meet(ferry_window *w, bool *puts)
 {
     const int64_t own = w->words > 0 || !fy_list_empty(&w->queue);
@@ -153,7 +155,7 @@ void fy_window_unexpose(ferry_window *w, int rank, int error)
     fy_window_progress_go(w);
 }
 
-/* When no rank has gets left, all are told to do their puts. */
+/* When no rank has gets left, tells all ranks to do their puts. */
 void fy_window_progress_go(ferry_window *w)
 {
     w->go_due = false;
@@ -212,7 +214,7 @@ int ferry_window_start(ferry_window *w, const int *ranks, int count)
     return 0;
 }
 
-/* Waits until a target lets the puts be done, and begins them. */
+/* Waits until a target allows the puts, and begins them. */
 static int complete_at(ferry_window *w, int rank)
 {
     fy_window_peer *peer = &w->peers[rank];
@@ -358,7 +360,7 @@ static int flush(ferry_window *w, const char *call, int rank)
     fy_window_settle(w, rank);
     fy_window_carry_out(w, rank);
     fy_window_settle(w, rank);
-    /* seq_cst: puts into words are there before what this rank reads next */
+    /* seq_cst: puts into words are done before this rank's next reads */
     atomic_thread_fence(memory_order_seq_cst);
     int error = 0;
     if (!fy_window_is_alive(w->f, rank)) {

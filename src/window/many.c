@@ -1,8 +1,8 @@
-/* Operations on many elements: each element is an operation as any other.
+/* Operations on many elements: each element is an operation like any other.
  *
- * With a track they are parts of a group, which ends the caller's operation with the last of them.
- * If the program gives the operation up, or the call fails half-way, the parts that have not ended
- * are silenced. */
+ * With a track they are parts of a group, which ends the caller's operation when the last part
+ * ends. If the program gives the operation up, or the call fails half-way, the parts that have not
+ * ended are silenced. */
 #include "base/alloc.h"
 #include "window/state.h"
 

@@ -1,12 +1,12 @@
-/* The operations of a window: some are done in the call, some are queued, some are sent to the
+/* The operations of a window. Some are done in the call, some wait in a queue, some are sent to the
  * target.
  *
- * Gets, fetches and swaps are done in the call where the memory is shared, else asked of the
- * target. Puts and accumulates wait in the queue of the window until their epoch ends, unless the
- * window is direct; those of 8 bytes without a track wait as words (words.c). An operation that
- * waits in the queue has a record, which ends once: by its answer, by the death of its target, or
- * when its window gives it up. Cancelled or timed out it keeps its record, and touches no memory of
- * the program any more. */
+ * If memory is shared, gets, fetches and swaps are done in the call. Else the target is asked. Puts
+ * and accumulates wait in the queue of the window until their epoch ends, unless the window is
+ * direct. Those of 8 bytes without a track wait as words (words.c). An operation in the queue has a
+ * record. The record ends once: by the answer, by the death of the target, or when the window gives
+ * it up. If the operation is cancelled or times out, it keeps its record, but uses no memory of the
+ * program any more. */
 #include <string.h>
 
 #include "core/reduce.h"
@@ -80,7 +80,7 @@ void fy_window_op_silence(fy_window_op *op)
     op->action.verb = FY_WINDOW_NOTHING;
 }
 
-/* The program has given the operation up, or its target has died. */
+/* Handles an operation that the program has given up, or whose target has died. */
 static void op_gone(ferry *f, void *arg, uint32_t name, int error)
 {
     (void)f, (void)name, (void)error;
@@ -89,7 +89,7 @@ static void op_gone(ferry *f, void *arg, uint32_t name, int error)
     fy_window_op_silence(op);
 }
 
-/* A record of an operation, tracked if it is to be. */
+/* Makes the record of an operation, with its track if it has one. */
 static int op_create(ferry_window *w, int rank, const fy_action *what, const ferry_track *track,
                      fy_window_op **out)
 {
@@ -143,7 +143,7 @@ static int explain(ferry_window *w, const char *call, int rank, const fy_action 
     }
 }
 
-/* Does it now, or asks for it. */
+/* Does the action now, or asks the target to do it. */
 static int do_now(ferry_window *w, const char *call, int rank, const fy_action *what,
                   const ferry_track *track)
 {
@@ -201,7 +201,7 @@ int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action 
     return 0;
 }
 
-/* The word of an element that is near and in an open epoch; else NULL. */
+/* The word of an element, if its memory is shared and an epoch is open; else NULL. */
 static inline _Atomic uint64_t *word_find(const ferry_window *w, int rank, int64_t index)
 {
     if ((unsigned)rank >= (unsigned)w->ranks || !w->peers[rank].open)
@@ -209,7 +209,7 @@ static inline _Atomic uint64_t *word_find(const ferry_window *w, int rank, int64
     return fy_array_word(w->peers[rank].array, index);
 }
 
-/* Keeps a put or a sum for the end of the epoch. False: there is no memory. */
+/* Keeps a put or a sum for the end of the epoch. Returns false without memory. */
 static inline bool word_keep(ferry_window *w, int rank, int64_t index, const void *value, bool adds)
 {
     fy_window_peer *peer = &w->peers[rank];
@@ -223,8 +223,8 @@ static inline bool word_keep(ferry_window *w, int rank, int64_t index, const voi
     return true;
 }
 
-/* Puts 8 bytes into the word of an element, or keeps them until the epoch ends; false if that
- * cannot be. */
+/* Puts 8 bytes into the word of an element, or keeps them until the epoch ends. Returns false if
+ * neither is possible. */
 static inline bool put_word(ferry_window *w, int rank, int64_t index, const void *value)
 {
     _Atomic uint64_t *number = word_find(w, rank, index);
@@ -234,7 +234,7 @@ static inline bool put_word(ferry_window *w, int rank, int64_t index, const void
         return word_keep(w, rank, index, value, false);
     uint64_t word;
     memcpy(&word, value, sizeof(word));
-    /* release: pairs with the acquire of who reads it */
+    /* release: pairs with the acquire of a rank that reads it */
     atomic_store_explicit(number, word, memory_order_release);
     return true;
 }
@@ -268,7 +268,7 @@ int ferry_window_get(ferry_window *w, int rank, int64_t index, const ferry_windo
     _Atomic uint64_t *number;
     if (track == NULL && target != NULL && target->data != NULL &&
         target->room_bytes >= sizeof(uint64_t) && (number = word_find(w, rank, index)) != NULL) {
-        /* acquire: pairs with the release of who wrote it */
+        /* acquire: pairs with the release of the rank that wrote it */
         const uint64_t word = atomic_load_explicit(number, memory_order_acquire);
         memcpy(target->data, &word, sizeof(word));
         if (target->size_bytes != NULL)
@@ -302,7 +302,7 @@ int ferry_window_read(ferry_window *w, int64_t index, void *target, size_t room_
     return explain(w, "window_read", rank, &what, fy_array_apply(w->f, w->array, rank, &what));
 }
 
-/* A change as an action. */
+/* Makes an action of a change. */
 static int read_change(ferry_window *w, const char *call, const ferry_window_change *change,
                        fy_action *what)
 {
@@ -321,7 +321,7 @@ static int read_change(ferry_window *w, const char *call, const ferry_window_cha
     return 0;
 }
 
-/* Whether it is the sum of a 64-bit number. */
+/* Whether the change adds one 64-bit number. */
 static inline bool adds_word(const ferry_window_change *change)
 {
     return change != NULL && change->value != NULL && change->count == 1 &&
@@ -329,7 +329,7 @@ static inline bool adds_word(const ferry_window_change *change)
            (change->type == FERRY_INT64 || change->type == FERRY_UINT64);
 }
 
-/* A sum, if it can be done here. */
+/* Adds to the word of an element, if that can be done here. */
 static inline bool add_word(const ferry_window *w, int rank, int64_t index,
                             const ferry_window_change *change, void *old)
 {
@@ -338,7 +338,7 @@ static inline bool add_word(const ferry_window *w, int rank, int64_t index,
         return false;
     uint64_t word;
     memcpy(&word, change->value, sizeof(word));
-    /* acq_rel: what a rank wrote before its sum is seen by the next one after its own */
+    /* acq_rel: the rank that adds next sees what this one wrote before */
     word = atomic_fetch_add_explicit(number, word, memory_order_acq_rel);
     if (old != NULL)
         memcpy(old, &word, sizeof(word));
@@ -403,7 +403,7 @@ int fy_window_ask_lock(ferry_window *w, int rank, fy_held kind)
     return do_now(w, "window_lock", rank, &what, NULL);
 }
 
-/* A queued operation whose time has come. */
+/* Carries out a queued operation at the end of its epoch. */
 static void carry_out(fy_window_op *op)
 {
     ferry_window *w = op->window;

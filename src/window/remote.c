@@ -1,8 +1,8 @@
-/* Windows over frames: a rank whose memory is not shared carries out what it is asked for.
+/* Windows over frames: a rank whose memory is not shared carries out the operations of other ranks.
  *
- * A request names its operation by a serial number of the asking rank, and the window by the number
- * it has at the target. The answer brings the serial number back. A request whose window is gone is
- * answered with FERRY_EPEER: its creator has freed it after a death. */
+ * A request has a serial number of the asking rank, and the number of the window at the target. The
+ * answer has the same serial number. If the window has gone, the answer is FERRY_EPEER: its creator
+ * has freed it after a death. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ int fy_window_ask_send(fy_window_op *op)
     return 0;
 }
 
-/* Takes what was asked out of the books, and ends it. */
+/* Removes a request from `asked`, and ends its operation. */
 static void answered(fy_windows *all, fy_window_ask *ask, int error)
 {
     fy_window_op *op = ask->op;
@@ -115,7 +115,7 @@ static fy_frame answer_to(const fy_frame *frame, int error, uint64_t word)
                       .words = {frame->words[0], (uint64_t)(int64_t)error, word, 0}};
 }
 
-/* A get: the value is read into memory of the call, and travels with the answer. */
+/* Carries out a get: reads the value into memory of this call, and sends it with the answer. */
 static fy_verdict serve_get(ferry *f, ferry_window *w, int source, const fy_frame *frame)
 {
     unsigned char few[256];
@@ -128,7 +128,7 @@ static fy_verdict serve_get(ferry *f, ferry_window *w, int source, const fy_fram
     int rank = ferry_rank(f);
     int error = w == NULL ? FERRY_EPEER : fy_array_apply(f, w->array, rank, &what);
     void *much = NULL;
-    /* Another rank of the node may make it longer meanwhile. */
+    /* Another rank of the node may make the value longer meanwhile. */
     while (error == FERRY_ETOOLONG && size_bytes <= frame->words[3]) {
         free(much);
         much = fy_malloc(size_bytes);
@@ -179,7 +179,7 @@ static bool read_change(const fy_frame *frame, fy_action *what, uint64_t *before
 
 static fy_verdict serve_change(ferry *f, ferry_window *w, int source, const fy_frame *frame)
 {
-    /* The change must not be made twice: what the answer needs comes first. */
+    /* The change must not be made twice. So memory for the answer is reserved first. */
     if (!fy_op_end_reserve(f))
         return FY_LEAVE;
     uint64_t before = 0;
@@ -286,6 +286,6 @@ void fy_window_lost(ferry_window *w, int rank)
     while ((ask = fy_table_next(&all->asked, &index)) != NULL)
         if (ask->op->window == w && ask->op->rank == rank) {
             answered(all, ask, FERRY_EPEER);
-            index = 0; /* slots have moved */
+            index = 0; /* the slots have moved: begin again */
         }
 }

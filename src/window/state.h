@@ -14,7 +14,7 @@
 
 enum { FY_KIND_WINDOW = FY_KINDS_OF_WINDOW };
 
-/* A frame's handler field says what it asks for or tells. */
+/* The handler field of a frame: the request or the message that it carries. */
 typedef enum fy_window_verb {
     FY_WINDOW_PUT,
     FY_WINDOW_ACCUMULATE,
@@ -24,32 +24,33 @@ typedef enum fy_window_verb {
     FY_WINDOW_LOCK,
     FY_WINDOW_UNLOCK,
     FY_WINDOW_POST,  /* the source lets this rank start */
-    FY_WINDOW_READY, /* the gets of the source are done */
-    FY_WINDOW_GO,    /* those of all are: the puts may be done */
+    FY_WINDOW_READY, /* the source has no gets left */
+    FY_WINDOW_GO,    /* no rank has gets left: the source of this frame allows the puts */
     FY_WINDOW_DONE,  /* the puts of the source are done */
     FY_WINDOW_ANSWER,
     FY_WINDOW_VERBS,
-    FY_WINDOW_NOTHING, /* a cancelled put */
+    FY_WINDOW_NOTHING, /* a put that was cancelled */
 } fy_window_verb;
 
-/* How an element keeps its value. It changes to FY_FORM_WORD with the first value of 8 bytes, and
- * from there to FY_FORM_BLOCK with the first other one; never back. So an operation on the word
- * that began before that change counts as done before it: nobody uses the word after it. An element
- * without a value changes to FY_FORM_VIEW, and stays so. */
+/* How an element keeps its value. The form becomes FY_FORM_WORD with the first value of 8 bytes.
+ * From there it becomes FY_FORM_BLOCK with the first value of another size. It never goes back. So
+ * an operation on the word that began before that change counts as done before it: nobody uses the
+ * word after it. The form of an element without a value may become FY_FORM_VIEW, and stays so. */
 typedef enum fy_form {
-    FY_FORM_LOCKED, /* by the holder of `lock` alone; less than 8 bytes are in `few` */
+    FY_FORM_LOCKED, /* the holder of `lock` alone changes it; less than 8 bytes are in `few` */
     FY_FORM_WORD,   /* 8 bytes in `word`, which every rank changes by atomic operations */
-    FY_FORM_BLOCK,  /* by the holder of `lock` alone, in the block */
-    FY_FORM_VIEW, /* at `place`, of one size for good; 8 bytes as in `word`, else as in the block */
+    FY_FORM_BLOCK,  /* the holder of `lock` alone changes it, in the block */
+    FY_FORM_VIEW,   /* at `place`, always of one size; 8 bytes as in FY_FORM_WORD, else as in
+                       FY_FORM_BLOCK */
 } fy_form;
 
-/* An element. `lock` is 1 + the rank that works on it, or 0; the holder alone changes the form, and
- * touches what is not `word`. The block is always valid or NULL: so after a death only the value is
- * in doubt, and of FY_FORM_WORD nothing. */
+/* An element. `lock` is 1 + the rank that works on it, or 0. The holder alone changes the form, and
+ * uses fields other than `word`. The block is always valid or NULL. So after a death only the value
+ * is in doubt, and not even that in FY_FORM_WORD. */
 typedef struct fy_slot {
     _Atomic uint32_t lock;
     _Atomic uint32_t form;
-    uint64_t size; /* 1 + bytes of the value; 0: no value; not of FY_FORM_WORD */
+    uint64_t size; /* 1 + bytes of the value; 0: no value. Not used in FY_FORM_WORD */
     union {
         _Atomic uint64_t word;
         unsigned char few[sizeof(uint64_t)];
@@ -64,8 +65,8 @@ typedef struct fy_block {
     size_t room_bytes;
 } fy_block;
 
-/* The bytes of a large block begin a cache line: copies to other places are slow, some of them ten
- * times. Those of a small one follow the head. */
+/* The bytes of a large block begin at a cache line: copies to other addresses are slow, some of
+ * them ten times as slow. The bytes of a small block follow the head. */
 enum { FY_LARGE_BYTES = 1024, FY_LARGE_HEAD = 64 };
 
 static inline size_t fy_block_head(size_t room_bytes)
@@ -73,19 +74,19 @@ static inline size_t fy_block_head(size_t room_bytes)
     return room_bytes < FY_LARGE_BYTES ? sizeof(fy_block) : FY_LARGE_HEAD;
 }
 
-/* Segment 0 has elements 0 to 63; each next one begins where the one before ends and doubles the
- * array. Segments never move and are freed with the array alone, so a pointer to an element stays
- * valid while the array grows. */
+/* Segment 0 has elements 0 to 63. Each further segment begins where the one before ends and doubles
+ * the array. Segments never move and are freed only with the array. So a pointer to an element
+ * stays valid while the array grows. */
 enum { FY_SEGMENT_BITS = 6, FY_SEGMENTS = 34 };
 
 /* The array of one rank. All ranks of its node reach it. */
 typedef struct fy_array {
     _Atomic uint64_t length;
-    _Atomic uint32_t lock; /* of `holders`; as of an element */
+    _Atomic uint32_t lock; /* lock of `holders`, as that of an element */
     uint32_t ranks;
     _Atomic(fy_slot *) segments[FY_SEGMENTS];
     struct fy_view *views; /* the owner's list */
-    uint8_t holders[];     /* by rank: what it has of ferry_window_lock (fy_held) */
+    uint8_t holders[];     /* by rank: its part in ferry_window_lock (fy_held) */
 } fy_array;
 
 /* Segment of an element, and the first element of a segment. */
@@ -107,7 +108,7 @@ typedef struct fy_action {
     fy_window_verb verb;
     uint8_t type, reduction;
     int64_t index;
-    const void *value; /* of a swap: in frames, `expected` and then the value */
+    const void *value; /* of a swap, in frames: `expected`, then the value */
     const void *expected;
     size_t count; /* numbers of an accumulate */
     size_t size_bytes;
@@ -116,12 +117,12 @@ typedef struct fy_action {
     size_t *size_out;
 } fy_action;
 
-/* An operation that is not done: in the queue of its window, or asked of its rank. */
+/* An operation that is not done. It is in the queue of its window, or was sent to its rank. */
 typedef struct fy_window_op {
     fy_link link;
     ferry_window *window;
     fy_action action;
-    uint64_t serial; /* its name in `asked`; 0: it is queued */
+    uint64_t serial; /* its key in `asked`; 0: it is queued */
     int rank;
     uint32_t op;                   /* the tracked operation, or 0 */
     struct fy_window_group *group; /* NULL: it is no part of an operation on many elements */
@@ -132,7 +133,7 @@ typedef struct fy_window_op {
 typedef struct fy_window_group {
     ferry *f;
     uint32_t op;
-    size_t waiting;        /* parts that have not ended, and one while the call runs */
+    size_t waiting;        /* how many parts have not ended, and one more while the call runs */
     int error;             /* the first */
     size_t count;          /* of `parts` */
     fy_window_op *parts[]; /* NULL: it has ended */
@@ -147,15 +148,15 @@ typedef struct fy_window_word {
 
 /* A window's account of a rank. */
 typedef struct fy_window_peer {
-    fy_array *array; /* where this rank reaches it */
-    uint32_t id;     /* of the window there; 0: the rank is not of the window */
-    uint32_t posts;  /* that no start has used */
+    fy_array *array; /* the rank's array, where this rank reaches it; else NULL */
+    uint32_t id;     /* number of the window at that rank; 0: the rank is not in the window */
+    uint32_t posts;  /* how many posts no start has used */
     uint32_t queued, asked;
-    fy_window_word *words; /* that wait for the end of their epoch (words.c) */
+    fy_window_word *words; /* words that wait for the end of their epoch (words.c) */
     size_t word_count, word_room;
     uint8_t locked;  /* fy_held */
     bool started;    /* it is a target of ferry_window_start */
-    bool go;         /* it lets the puts be done */
+    bool go;         /* it allows the puts */
     uint8_t exposed; /* fy_exposed */
     bool open;       /* an epoch is open towards `array`, whose memory is valid */
 } fy_window_peer;
@@ -185,13 +186,13 @@ struct ferry_window {
     int ranks;             /* of `peers` */
     uint32_t id;
     fy_link queue;      /* of fy_window_op */
-    size_t words;       /* that wait, of all peers */
-    uint32_t asked;     /* operations that other ranks have been asked for */
-    uint32_t exposures; /* ranks that have not completed */
+    size_t words;       /* how many words wait, of all peers */
+    uint32_t asked;     /* how many operations other ranks were asked to do */
+    uint32_t exposures; /* how many ranks have not completed */
     bool direct;        /* puts do not wait for the end of their epoch */
     bool fenced, access, posted;
-    bool go_due; /* ranks may be told to go, and were not */
-    int error;   /* the first of an untracked operation of this epoch */
+    bool go_due; /* ranks may be told to go, and were not told yet */
+    int error;   /* the first error of an untracked operation of this epoch */
     int error_rank;
     int64_t error_index;
     int exposure_error;
@@ -240,12 +241,12 @@ void fy_array_free(ferry *f, fy_array *array);
 int fy_array_view(ferry *f, fy_array *array, int owner, fy_extent extent, uint64_t *taken,
                   void **out);
 
-/* Does `what` with the array of `owner`, atomically towards others. FERRY_EPEER: a rank has died
- * while it changed this element, which has no value now. */
+/* Does `what` with the array of `owner`, atomically towards other operations. FERRY_EPEER: a rank
+ * has died while it changed this element, which now has no value. */
 int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what);
 
-/* The number that ranks change by atomic operations; NULL: the element has no value of that kind.
- */
+/* The word of an element, which ranks change by atomic operations; NULL: its value has another
+ * form. */
 static inline _Atomic uint64_t *fy_slot_word(fy_slot *slot)
 {
     /* acquire: pairs with the release that gave the element its form */
@@ -255,7 +256,7 @@ static inline _Atomic uint64_t *fy_slot_word(fy_slot *slot)
     return form == FY_FORM_VIEW && slot->size == 1 + sizeof(uint64_t) ? slot->place : NULL;
 }
 
-/* The element, which is within `array`; NULL: it never had a value. */
+/* The element at an index within `array`; NULL: it never had a value. */
 static inline fy_slot *fy_array_slot(fy_array *array, uint64_t index)
 {
     const unsigned segment = fy_segment_of(index);
@@ -275,29 +276,31 @@ static inline _Atomic uint64_t *fy_array_word(fy_array *array, int64_t index)
     return slot == NULL ? NULL : fy_slot_word(slot);
 }
 
-/* Takes the lock for `rank` if no other live rank has it against that; else notes who waits. */
+/* Takes the lock for `rank`, if no other live rank holds it in conflict. Else notes a rank that
+ * waits to have it alone: later shared locks wait for that one. Returns whether it took the
+ * lock. */
 bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind);
 void fy_array_unlock(ferry *f, fy_array *array, int rank);
 
-/* Whether `action` can be, by type and reduction. */
+/* Whether type and reduction of the action are valid. */
 bool fy_action_is_right(const fy_action *what);
 /* The bytes of its numbers. */
 size_t fy_action_bytes(const fy_action *what);
 
 /* FERRY_EINVAL, FERRY_EPEER, FERRY_ESTATE: no operation can be begun towards `rank`. */
 int fy_window_check_epoch(const ferry_window *w, const char *call, int rank);
-/* Does `what`, or begins it as the next part of `group`; NULL: without a track. */
+/* Does `what`, or begins it as the next part of `group` (NULL: without a track). */
 int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action *what,
                    fy_window_group *group);
-/* Nothing is read or written for it any more; its end is no error. */
+/* Silences an operation: it uses no memory of the program any more, and its end is no error. */
 void fy_window_op_silence(fy_window_op *op);
-/* A part of the group has ended, or the call that begins them. */
+/* Counts the end of a part of the group, or of the call that begins the parts. */
 void fy_window_group_end(fy_window_group *group, int error);
 
 /* Keeps the first error of an operation without a track for the end of the epoch. */
 void fy_window_note(ferry_window *w, int rank, int64_t index, int error);
 
-/* Makes room for another word of `peer`. False: there is no memory. */
+/* Makes room for another word of `peer`. Returns false without memory. */
 bool fy_window_words_grow(fy_window_peer *peer);
 /* Carries out the words that wait towards `rank` (-1: all); with an error they end with that. */
 void fy_window_words_end(ferry_window *w, int rank, int error);
@@ -305,13 +308,13 @@ void fy_window_words_end(ferry_window *w, int rank, int error);
 /* Ends an operation: tells its track or notes the error for the end of the epoch, and frees it. */
 void fy_window_op_end(fy_window_op *op, int error);
 
-/* Asks the rank of `op`; then the answer ends it, or the rank's death. On failure it is as it was.
- */
+/* Sends `op` to its rank. The answer ends it, or the rank's death. After an error it is as
+ * before. */
 int fy_window_ask_send(fy_window_op *op);
 int fy_window_tell(ferry_window *w, int rank, fy_window_verb verb);
 void fy_window_progress_go(ferry_window *w);
 int fy_window_locks_serve(fy_windows *all);
-/* A rank of the window has told this one `verb`, of a post epoch. */
+/* Handles `verb` of a post epoch, from a rank of the window. */
 void fy_window_told(ferry_window *w, int source, fy_window_verb verb);
 
 fy_verdict fy_window_deliver(ferry *f, int source, const fy_frame *frame);
@@ -319,12 +322,12 @@ void fy_window_lost(ferry_window *w, int rank);
 
 /* Carries out the queue towards `rank` (-1: all). */
 void fy_window_carry_out(ferry_window *w, int rank);
-/* Polls until nothing asked of `rank` (-1: of any) is open. */
+/* Polls until `rank` (-1: every rank) has answered all requests. */
 void fy_window_settle(ferry_window *w, int rank);
-/* Ends what is queued towards `rank` (-1: all) with `error`. */
+/* Ends all queued operations towards `rank` (-1: all) with `error`. */
 void fy_window_give_up(ferry_window *w, int rank, int error);
 
-/* A rank that this one has posted to has completed no more, for `error`. */
+/* A rank to which this one has posted will not complete, because of `error`. */
 void fy_window_unexpose(ferry_window *w, int rank, int error);
 /* As fy_window_tell, and polls until there is memory. Returns `before` if that is not 0. */
 int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before);

@@ -10,7 +10,7 @@ typedef struct fy_attribute {
     void *value;
 } fy_attribute;
 
-/* Each rank tells the others this of its array. */
+/* The words by which each rank tells the others of its array. */
 typedef struct card {
     uint64_t address, id;
 } card;
@@ -36,7 +36,7 @@ static fy_windows *open_windows(ferry *f)
     return all;
 }
 
-/* Frees what this rank alone has; the array when no other rank can reach it any more. */
+/* Frees what belongs to this rank alone. Frees the array if no other rank can reach it any more. */
 static void window_free(ferry_window *w, bool alone)
 {
     fy_windows *all = fy_windows_of(w->f);
@@ -83,7 +83,7 @@ static int progress(ferry *f)
     return fy_list_empty(&all->lock_waits) ? 0 : fy_window_locks_serve(all);
 }
 
-/* A rank of this node gives a lock back without a frame. */
+/* Whether a waiting lock may be free: a rank of this node gives a lock back without a frame. */
 static bool busy(ferry *f)
 {
     fy_windows *all = fy_windows_of(f);
@@ -100,7 +100,7 @@ static void peer_gone(ferry *f, int rank)
         ferry_window *w = (ferry_window *)(void *)link;
         if (rank >= w->ranks)
             continue;
-        w->peers[rank].open = false; /* its memory may go after this */
+        w->peers[rank].open = false; /* its memory may be freed after this */
         fy_window_lost(w, rank);
         fy_window_unexpose(w, rank, FERRY_EPEER);
     }
@@ -134,8 +134,8 @@ static int fill(ferry_window *w, const ferry_window_options *options)
     return error;
 }
 
-/* Whether every rank has the memory for its part and the same options: 0, or the error on all
- * ranks. */
+/* Agrees with the other ranks that each has memory for its part, and that the options are the same.
+ * Returns 0, or the same error on all ranks. */
 static int agree(ferry *f, const ferry_window_options *options, int error)
 {
     const int32_t own[] = {error == 0, options->direct, !options->direct};
@@ -239,7 +239,7 @@ int ferry_window_create(ferry *f, const ferry_window_options *given, ferry_windo
         if (error == 0)
             meet(w, cards, (int)count);
         else
-            window_free(w, false); /* others may have learnt of it */
+            window_free(w, false); /* other ranks may know the array already */
     } else if (w != NULL) {
         window_free(w, true);
     }
@@ -249,7 +249,7 @@ int ferry_window_create(ferry *f, const ferry_window_options *given, ferry_windo
     return error;
 }
 
-/* Whether an epoch is open that freeing would leave open elsewhere. */
+/* Whether an epoch is open that would stay open on other ranks after freeing. */
 static bool is_open(const ferry_window *w)
 {
     for (int rank = 0; rank < w->ranks; rank++)
@@ -277,7 +277,7 @@ int ferry_window_free(ferry_window *w)
 
 uint64_t ferry_window_length(const ferry_window *w)
 {
-    /* acquire: pairs with the release of who made the array longer */
+    /* acquire: pairs with the release of the rank that made the array longer */
     return atomic_load_explicit(&w->array->length, memory_order_acquire);
 }
 

@@ -1,9 +1,9 @@
 /* Puts and sums of 8 bytes that wait for the end of their epoch.
  *
- * Each rank that can be reached has a list here: index and number, in the order of the calls. A
- * word needs nothing of the program any more and nobody can cancel it, so it has no record. The
- * element had a word when the call was made. If it has got a value of another size since, the
- * operation goes the way of all others. */
+ * Each reachable rank has a list here of indices and numbers, in the order of the calls. Such a
+ * word needs no memory of the program and cannot be cancelled, so it has no record. The element had
+ * a word when the call was made. If it has got a value of another size meanwhile, the operation is
+ * done like all others. */
 #include "base/alloc.h"
 #include "window/state.h"
 
@@ -36,7 +36,7 @@ static int apply(ferry_window *w, int rank, const fy_window_word *word)
                                 .size_bytes = sizeof(word->value)};
         return fy_array_apply(w->f, array, rank, &what);
     }
-    /* acq_rel, release: pair with the acquire of who uses the element next */
+    /* acq_rel, release: pair with the acquire of the rank that uses the element next */
     if (word->adds)
         (void)atomic_fetch_add_explicit(number, word->value, memory_order_acq_rel);
     else
