@@ -32,6 +32,7 @@ make_csv hops-histogram sh "$here/hops.sh" "$ferry" "$papers/steps" histogram
 make_csv pingpong-simulated sh "$here/pingpong.sh" "$ferry" "$papers/pingpong"
 make_csv dmcs sh "$here/dmcs.sh" "$ferry" "$apps"
 make_csv steps sh "$here/steps.sh" "$ferry" "$papers/steps"
+make_csv fmm sh "$here/fmm.sh" "$ferry" "$apps/fmm"
 make_csv mesh sh "$here/mesh.sh" "$ferry" "$apps/mesh"
 make_csv front sh "$here/front.sh" "$ferry" "$apps/front"
 make_csv overheads sh "$here/overheads.sh" "$ferry" "$papers/synthetic"

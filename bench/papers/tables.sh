@@ -174,6 +174,22 @@ wanted steps && awk -F, '
     NR > 1 { row = row ", " $3 " " $7 }
     END { flush() }' "$docs/steps.csv"
 
+wanted fmm && awk -F, '
+    BEGIN { print "| figure | bodies | boxes of an object | scheduler: s, most work / mean |"
+        print "|---|---|---|---|" }
+    function flush() { if (row != "") print row " |"; row = "" }
+    NR == 1 || $1 == "clusters" { next }
+    $1 "," $2 != last { flush(); last = $1 "," $2
+        row = sprintf("| %s | %s | %s |", $1, $2, $4 == 0 ? "half of what is left" : $4); more = "" }
+    { row = row more sprintf(" %s %.1f, %.3f", $3, $6 / 1e3, $8); more = ";"
+        if ($10 != "") row = row " (thesis " $10 ")" }
+    END { flush() }' "$docs/fmm.csv"
+wanted fmm && awk -F, '
+    BEGIN { print "| clusters move per step | scheduler | begin with | ms per step | ratio | moves |"
+        print "|---|---|---|---|---|---|" }
+    $1 == "clusters" { printf "| %s | %s | %s | %.1f | %.3f | %d |\n", $2, $3,
+        $5 == "equal" ? "as many boxes" : "the best split", $6, $7, $9 }' "$docs/fmm.csv"
+
 wanted overheads && awk -F, '
     BEGIN { print "| scheduler | sending | callbacks | scheduler | polls | helper | makespan, s | in all |"
         print "|---|---|---|---|---|---|---|---|" }

@@ -71,6 +71,8 @@ rows_of()
     steps.csv)
         again "$1" CASES=10,10,54 SCHEDULERS="ferry stealing" sh "$here/steps.sh" "$ferry" \
             "$papers/steps" ;;
+    fmm.csv)
+        again "$1" FIGURES=7.34 SCHEDULERS="ferry master" sh "$here/fmm.sh" "$ferry" "$apps/fmm" ;;
     mesh.csv)
         again "$1" FIGURES=7.17 SUBDOMAINS=4 SCHEDULERS="none ferry" sh "$here/mesh.sh" "$ferry" \
             "$apps/mesh" ;;
