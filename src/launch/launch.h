@@ -10,7 +10,7 @@
 /* Descriptor of the job's segment; stays open across exec; in ranks only. */
 #define FY_ENV_JOB_FD "FERRY_JOB_FD"
 #define FY_ENV_RANK "FERRY_RANK" /* number of the rank, from 0 */
-/* With FY_ENV_JOB_FD: number of ranks; alone: how many ranks to start. */
+/* With FY_ENV_JOB_FD: how many places the job has; alone: how many ranks to start. */
 #define FY_ENV_RANKS "FERRY_RANKS"
 #define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many ranks there may be, with those that join */
 #define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which processes join */

@@ -291,7 +291,7 @@ static bool pump_one(nodes_port *p, fy_lane lane)
     if (set->spent == set->count) {
         if (error == FERRY_ELAUNCH)
             fy_nodes_cut_off(p, UNKNOWN, "a receive from any rank failed");
-        return false; /* so that messages stay in order */
+        return false; /* there is no memory for a receive now */
     }
     slot *s = set->slots[set->first];
     if (!has_come(p, s))

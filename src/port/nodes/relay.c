@@ -188,8 +188,8 @@ static bool holds_frames(const fy_nodes_relay *r, int number)
     return holds;
 }
 
-/* Fills the place of a rank elsewhere. Without memory, a later turn does it. Then tells the rank
- * which ranks have gone: nobody else would tell it. */
+/* Fills the place of a rank elsewhere. Without memory, a later turn does it. Then tells the port of
+ * that place which ranks have gone: nobody else would. */
 static void fill_place(fy_nodes_relay *r, int number)
 {
     fy_port *shadow;
@@ -220,7 +220,7 @@ static void look_elsewhere(fy_nodes_relay *r)
 typedef struct passing {
     fy_nodes_relay *relay;
     fy_lane lane;
-    int number; /* its target if that is a later rank, else its source */
+    int number; /* its target: a later rank here, or a rank elsewhere */
 } passing;
 
 /* Sends a frame of a later rank to another node. */
