@@ -1,9 +1,10 @@
-/* Crash: what is printed when a rank's process crashes, or calls exit too early.
+/* Crash: the report that is printed when a rank's process crashes, or calls exit too early.
  *
- * A thread that runs a rank gets a signal stack, at whose start stands what the signal handler has
- * to know: so there is no global variable, and a stack overflow can be told too. The handler prints
- * which rank crashed, what it did and a backtrace, then the signal ends the process as without it.
- * A program that has a handler of its own for a signal keeps that. */
+ * A thread that runs a rank gets a signal stack. At the start of the stack are the data that the
+ * signal handler needs. So there is no global variable, and a stack overflow can be reported too.
+ * The handler prints which rank crashed, what it did and a backtrace. Then the signal ends the
+ * process as it would without the handler. If the program has its own handler for a signal, it
+ * keeps that. */
 #ifndef FY_CRASH_H
 #define FY_CRASH_H
 
@@ -14,12 +15,12 @@
 typedef struct fy_crash fy_crash;
 
 /* Writes which rank runs on the calling thread and what it does, such as "rank 2, in a barrier".
- * `address` is the one that the signal tells of; NULL for an exit. The function may end the
- * process. Called in a signal handler: without locks or memory. */
+ * `address` is the one of the signal; NULL: the process called exit. It may end the process. Called
+ * in a signal handler: without locks or memory. */
 typedef void fy_crash_fn(void *arg, const void *address, char *out, size_t size);
 
-/* Watches the calling thread, until fy_crash_unwatch of what it returns; keeps `arg` as long. NULL:
- * no memory; nothing is watched. */
+/* Watches the calling thread, until fy_crash_unwatch is called with the result. Keeps `arg` until
+ * then. NULL: no memory; nothing is watched. */
 FY_SHARED fy_crash *fy_crash_watch(fy_crash_fn *describe, void *arg);
 FY_SHARED void fy_crash_unwatch(fy_crash *crash);
 

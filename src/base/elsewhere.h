@@ -1,6 +1,6 @@
-/* Elsewhere: order that two threads of a process have through another process, which gets memory
- * from one and gives it back to the other. The atomics of the ring and of the heap's stack make it;
- * the thread sanitizer sees this process's half of them, and is told the rest. */
+/* Elsewhere: two threads of a process may be ordered by another process, which gets memory from one
+ * and gives it back to the other. The atomics of the ring and of the heap's stack make this order.
+ * ThreadSanitizer sees only this process's part of it, and is told the rest here. */
 #ifndef FY_ELSEWHERE_H
 #define FY_ELSEWHERE_H
 

@@ -1,14 +1,15 @@
 /* The owner's side of an arena.
  *
- * Small blocks come from runs of one size class; a class keeps a list of its runs that have room,
- * the one freed into last in front. Free blocks of a run are linked through their records. A run
- * without live blocks goes back to the spans unless it is its class's only one with room: that one
- * stays until memory is short. Blocks that others freed wait in a stack that they push to and the
- * owner takes whole: a pusher that dies loses one block and stops nobody.
+ * Small blocks come from runs of one size class. A class keeps a list of its runs that have room,
+ * with the run into which a block was freed last in front. The free blocks of a run are linked by
+ * their records. A run without live blocks goes back to the spans, unless it is the only run of its
+ * class with room: then it stays until memory is short. Blocks that other ranks free are in a
+ * stack. They push blocks, and the owner takes the whole stack. If a rank dies while it pushes, one
+ * block is lost and nobody is stopped.
  *
- * Lists of runs, counts and kinds are private: nobody else can overwrite them. Records and tags,
- * which others read and change, are compared with them before they are followed. A value that makes
- * no sense is logged, and the memory it led to is lost. */
+ * Lists of runs, counts and kinds are in private memory, so nobody else can overwrite them. Other
+ * ranks read and change records and tags. So these are compared with the private data before they
+ * are followed. A value that makes no sense is logged, and the memory to which it led is lost. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -22,8 +23,9 @@
 #include "base/log.h"
 #include "base/mutex.h"
 
-/* Small blocks that others freed are fetched after so many allocations, so that the line they
- * arrive on is not fought for. Larger ones are fetched at once: their data is warm. */
+/* How many allocations pass between two looks for small blocks that other ranks have freed: so the
+ * ranks do not compete for the cache line. Larger blocks are fetched immediately, because their
+ * data are in the cache. */
 #define FETCH_INTERVAL 64
 #define FETCH_BYTES 4096
 
@@ -66,7 +68,7 @@ static __attribute__((cold, noinline)) void tell_overwritten(const fy_heap *heap
                 (void *)data_of(&heap->spans.arena, span));
 }
 
-/* Whether the shared tables say of a block what the owner knows. */
+/* Whether the shared tables agree with what the owner knows of a block. */
 static bool is_known(const fy_heap *heap, const block *b)
 {
     const span_run *run = &heap->spans.runs[b->first_span];
@@ -108,7 +110,7 @@ static void give_run(fy_heap *heap, uint32_t size_class, size_t span)
     fy_spans_give(&heap->spans, span, fy_clock_now_ns());
 }
 
-/* A class has one at most. */
+/* Gives empty runs back to the spans. A class has at most one. */
 static void give_empty_runs(fy_heap *heap)
 {
     for (uint32_t size_class = 0; size_class < CLASS_COUNT; size_class++)
@@ -135,7 +137,7 @@ static void free_small(fy_heap *heap, const block *b)
         give_run(heap, b->size_class, b->first_span);
 }
 
-/* The record is no longer live. */
+/* Frees a block whose record is no longer live. */
 static void free_block(fy_heap *heap, const block *b)
 {
     if (b->kind == RUN_SMALL)
@@ -184,8 +186,8 @@ static bool add_run(fy_heap *heap, uint32_t size_class)
     return true;
 }
 
-/* Takes a block out of a run with room. False: its list of free blocks was overwritten, and it has
- * no other room. */
+/* Takes a block out of a run with room. Returns false if the list of free blocks was overwritten
+ * and there is no other room. */
 static bool take_block(fy_heap *heap, size_t span, uint32_t size_class, uint32_t *index)
 {
     span_run *run = &heap->spans.runs[span];
@@ -275,7 +277,7 @@ int fy_heap_release(fy_heap *heap, void *address)
     fy_mutex_lock(&heap->lock);
     if (fy_block_at(arena, address, &b) && data_of(arena, 0) + b.start == (char *)address) {
         uint64_t record = atomic_load_explicit(b.record, memory_order_relaxed);
-        /* relaxed: of those that free one block at once, one succeeds */
+        /* relaxed: if several ranks free one block together, one succeeds */
         if (record_state(record) == BLOCK_LIVE && is_known(heap, &b) &&
             atomic_compare_exchange_strong_explicit(b.record, &record, record_make(BLOCK_FREE, 0),
                                                     memory_order_relaxed, memory_order_relaxed)) {

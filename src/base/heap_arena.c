@@ -56,7 +56,7 @@ size_t fy_class_bytes(uint32_t size_class)
     return fy_class_units(size_class) * FY_HEAP_ALIGN;
 }
 
-/* A record and a block share the span; the records come first, rounded up to whole lines. */
+/* The records and the blocks share the spans. Records come first, rounded up to whole lines. */
 uint32_t fy_run_blocks(uint32_t size_class)
 {
     size_t bytes = fy_class_bytes(size_class);
@@ -205,13 +205,14 @@ int fy_arena_release(const fy_arena *arena, void *address)
     do {
         if (record_state(record) != BLOCK_LIVE)
             return FERRY_EINVAL;
-        /* relaxed: of those that free one block at once, one succeeds; the push below publishes */
+        /* relaxed: if several ranks free one block together, one succeeds; the push below
+         * publishes */
     } while (!atomic_compare_exchange_weak_explicit(b.record, &record,
                                                     record_make(BLOCK_REMOTE, next),
                                                     memory_order_relaxed, memory_order_relaxed));
     uint64_t self = b.start / FY_HEAP_ALIGN + 1;
-    /* release: the owner's acquire in take_remote sees the record and all uses of the block before
-     * it is given away again */
+    /* release: the acquire of the owner in take_remote then sees the record, and all uses of the
+     * block, before the block is allocated again */
     while (!atomic_compare_exchange_weak_explicit(top, &next, self, memory_order_release,
                                                   memory_order_relaxed))
         atomic_store_explicit(b.record, record_make(BLOCK_REMOTE, next), memory_order_relaxed);
@@ -228,7 +229,7 @@ int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper)
         if (record_state(record) != BLOCK_LIVE)
             return FERRY_EINVAL;
         kept = record_live(record_size(record), keeper);
-        /* release: who finds the block by this finds what was written before */
+        /* release: a rank that finds the block by this sees what was written before */
     } while (!atomic_compare_exchange_weak_explicit(b.record, &record, kept, memory_order_release,
                                                     memory_order_relaxed));
     return 0;

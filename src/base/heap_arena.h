@@ -1,12 +1,13 @@
 /* The inside of an arena, for heap.c, heap_arena.c, heap_gone.c and heap_spans.c.
  *
- * The data area is cut into spans. A run is one or more spans in a row: of equal small blocks, of
- * one large block, or free. The tag of a span says what its run is and how far back it begins; the
- * info of a run's first span has the records of few blocks. Tags inside a run that has gone may be
- * stale: they only lead to a first span, whose own tag and records decide.
+ * The data area is divided into spans. A run is one or more consecutive spans: of equal small
+ * blocks, of one large block, or free. The tag of a span says the kind of its run and how far back
+ * the run begins. If a run has few blocks, their records are in the info of its first span. Tags
+ * inside a run that no longer exist may be old. They lead only to a first span, and that span's own
+ * tag and records decide.
  *
- * Any process may write wrong words there. So each reader checks the bounds of what they
- * say. The owner keeps what it needs to allocate in its private memory (heap_spans.h). */
+ * Any process may write wrong words there. So each reader checks the bounds of what they say. The
+ * owner keeps what it needs to allocate in its private memory (heap_spans.h). */
 #ifndef FY_HEAP_ARENA_H
 #define FY_HEAP_ARENA_H
 
@@ -14,16 +15,16 @@
 
 #include "base/heap.h"
 
-#define RUN_RECORDS 8 /* runs of at most so many blocks keep their records in the info */
+#define RUN_RECORDS 8 /* runs of at most this many blocks keep their records in the info */
 #define LARGE_BYTES (256u * 1024)   /* larger blocks have a run of their own */
 #define RUN_BLOCK_BYTES (8u * 1024) /* from here on a small run has RUN_RECORDS blocks */
 #define CLASS_COUNT 51
-#define SIZE_BITS 48 /* of a live record's value; the keeper is above them */
+#define SIZE_BITS 48 /* bits of the size in a live record; the keeper is above them */
 
 typedef enum run_kind { RUN_FREE, RUN_SMALL, RUN_LARGE } run_kind;
 
-/* State of a block in the low bits of its record; the bits above are its size and keeper when it is
- * live, the next block of its free list otherwise. */
+/* The state of a block, in the low bits of its record. The bits above are its size and keeper if it
+ * is live, else the next block of its free list. */
 typedef enum block_state { BLOCK_NEVER, BLOCK_LIVE, BLOCK_FREE, BLOCK_REMOTE } block_state;
 
 typedef struct span_info {
@@ -31,11 +32,12 @@ typedef struct span_info {
 } span_info;
 
 typedef struct arena_head {
-    /* Freed by others: data offset / FY_HEAP_ALIGN + 1 of the block freed last, 0 for none. */
+    /* The stack of blocks freed by others: data offset / FY_HEAP_ALIGN + 1 of the last one, 0:
+     * none. */
     _Alignas(64) _Atomic uint64_t remote;
 } arena_head;
 
-/* A block as its address leads to it. */
+/* A block, as found from an address. */
 typedef struct block {
     size_t first_span;
     run_kind kind;
@@ -95,7 +97,7 @@ static inline uint64_t record_live(size_t size_bytes, uint32_t keeper)
     return record_make(BLOCK_LIVE, size_bytes | (uint64_t)keeper << SIZE_BITS);
 }
 
-/* The size and the keeper, of the record of a live block. */
+/* Size and keeper in the record of a live block. */
 static inline size_t record_size(uint64_t record)
 {
     return (size_t)(record_value(record) & ((UINT64_C(1) << SIZE_BITS) - 1));
@@ -106,8 +108,8 @@ static inline uint32_t record_keeper(uint64_t record)
     return (uint32_t)(record_value(record) >> SIZE_BITS);
 }
 
-/* Number of the size class for `units` of anything, 4 classes per doubling, exact up to 8; and the
- * largest number of units of a class. */
+/* The size class for a number of units: 4 classes per doubling, exact up to 8. And the largest
+ * number of units of a class. */
 uint32_t fy_class_of(size_t units);
 size_t fy_class_units(uint32_t size_class);
 
@@ -119,10 +121,10 @@ size_t fy_run_first(uint32_t size_class); /* offset of block 0 in its run */
 _Atomic uint64_t *fy_run_record(const fy_arena *arena, size_t span, uint32_t size_class,
                                 uint32_t index);
 
-/* The size of a block whose record this is, if it is live and can have that size; else 0. */
+/* The size of a block with this record, if it is live and can have that size; else 0. */
 size_t fy_block_live_bytes(const fy_arena *arena, const block *b, uint64_t record);
 
-/* The block of a run that `address` lies in, live or not; false when there is none. */
+/* Finds the block of a run in which `address` lies, live or not. Returns false if there is none. */
 bool fy_block_at(const fy_arena *arena, const void *address, block *out);
 /* The block that starts at a data offset. */
 bool fy_block_starting(const fy_arena *arena, size_t offset, block *out);

@@ -1,5 +1,5 @@
-/* The arena of a rank that has gone: the survivors release what was kept for ranks that are gone,
- * and give its pages back when nothing in them lives. */
+/* The arena of a rank that has gone. The survivors release the blocks that were kept for ranks that
+ * have gone. They give its pages back when no block in them lives. */
 #include <sys/mman.h>
 
 #include <ferry/error.h>
@@ -29,7 +29,7 @@ static size_t run_spans(const fy_arena *arena, size_t first, uint64_t tag)
     if (tag_kind(tag) == RUN_SMALL && size_class < CLASS_COUNT)
         count = fy_run_spans(size_class);
     while (tag_kind(tag) == RUN_LARGE && count < most &&
-           /* relaxed: the owner is dead, and who knows that sees its stores */
+           /* relaxed: the owner is dead, and a rank that knows that sees its stores */
            atomic_load_explicit(tag_of(arena, first + count), memory_order_relaxed) ==
                tag_make(RUN_LARGE, size_class, count))
         count++;
@@ -39,7 +39,7 @@ static size_t run_spans(const fy_arena *arena, size_t first, uint64_t tag)
 /* A walk over the blocks of a run; `see` returns whether to go on. */
 typedef bool see_fn(const fy_arena *arena, _Atomic uint64_t *record, char *at, uint64_t arg);
 
-/* Whether nothing stopped it. */
+/* Calls `see` for each block of a run until it returns false. Returns whether it never did. */
 static bool each_block(const fy_arena *arena, size_t first, uint64_t tag, see_fn *see, uint64_t arg)
 {
     uint32_t size_class = (uint32_t)(tag >> 8) & 0xff;
@@ -68,13 +68,13 @@ static bool release_kept(const fy_arena *arena, _Atomic uint64_t *record, char *
     /* acquire: pairs with the release in fy_arena_keep_for */
     uint64_t value = atomic_load_explicit(record, memory_order_acquire);
     if (record_state(value) == BLOCK_LIVE && record_keeper(value) == arg)
-        (void)fy_arena_release(arena, at); /* else somebody was faster */
+        (void)fy_arena_release(arena, at); /* if it fails, another rank was faster */
     return true;
 }
 
-/* Whether a used run begins at a span, and its number of spans, else 1. A walk that skips used runs
- * as a whole meets tags of others only in free spans. There the records tell the first spans of
- * runs that are no more. Spans within such runs go one by one. */
+/* Whether a used run begins at a span; sets `*count` to its number of spans, else to 1. A walk that
+ * skips whole used runs meets other tags in free spans alone. There the records tell the first
+ * spans of runs that no longer exist. The walk goes through spans within such runs one by one. */
 static bool run_begins(const fy_arena *arena, size_t span, uint64_t tag, size_t *count)
 {
     bool begins = tag_kind(tag) != RUN_FREE && tag >> 16 == 0;
@@ -83,8 +83,9 @@ static bool run_begins(const fy_arena *arena, size_t span, uint64_t tag, size_t 
 }
 
 /* Gives back the pages of the run that begins at `first`, unless a block in it is live. Returns its
- * number of spans. A caller first releases its block, so the last of several callers sees none. The
- * records go too where they lie beside the blocks; all zero they say that nothing lives here. */
+ * number of spans. A caller first releases its own block. So of several callers the last one sees
+ * no live block. Records that lie beside the blocks go too. All zero, they say that nothing lives
+ * here. */
 static size_t discard_run(const fy_arena *arena, size_t first, uint64_t tag)
 {
     size_t count;
@@ -93,14 +94,14 @@ static size_t discard_run(const fy_arena *arena, size_t first, uint64_t tag)
     return count;
 }
 
-/* Calls `see` for each block there is or was, until it returns false. Whether it never did. */
+/* Calls `see` for each block of each run, until it returns false. Returns whether it never did. */
 static bool each_run(const fy_arena *arena, see_fn *see, uint64_t arg)
 {
     for (size_t span = 0, count; span < arena->span_count; span += count) {
         /* acquire: pairs with the release of set_tag (heap_spans.c) */
         uint64_t tag = atomic_load_explicit(tag_of(arena, span), memory_order_acquire);
         if (tag == 0)
-            break; /* neither this one nor any behind it was ever used */
+            break; /* neither this span nor a later one was ever used */
         if (run_begins(arena, span, tag, &count) && !each_block(arena, span, tag, see, arg))
             return false;
     }
@@ -132,7 +133,7 @@ bool fy_arena_discard(const fy_arena *arena, const void *address)
     else if (fy_block_at(arena, address, &b))
         discard_run(arena, b.first_span,
                     atomic_load_explicit(tag_of(arena, b.first_span), memory_order_relaxed));
-    /* All that may be asked is what lives, and zero says nothing. */
+    /* Only live blocks may be asked for, and zero says that none lives. */
     return fy_arena_is_empty(arena) &&
            madvise(arena->base, arena->data_offset + arena->span_count * FY_HEAP_SPAN_BYTES,
                    MADV_REMOVE) == 0;
