@@ -1,7 +1,7 @@
 #!/bin/sh
 # Goal: a traced run is drawn, and a bad trace is refused with file, line and what was expected.
 # Method: trace a run of the program in $2, draw it by the command in $1, look into the files; then
-# break the traces in folder $3 in known places. $4 destroys objects.
+# break the traces in folder $3 in known places. $4 destroys objects, $5 makes a collection.
 ferry=$1
 program=$2
 traces=$3
@@ -52,6 +52,11 @@ for threads in 0 1; do
 done
 draws 0 "$work/run"
 holds report.html 'Why objects moved'
+# Elements of a collection are made without a handler.
+FERRY_TRACE=$work/collection FERRY_RANKS=2 "$5" --width 8 --steps 3 --task-us 1 \
+    >"$work/out" 2>"$work/err" || fail "the collection: $?"
+grep -q '^t [0-9]* 65535 ' "$work"/collection/rank-*.trace || fail "all ran in handlers"
+draws 0 "$work/collection"
 holds report.html 'synthetic --work sleep --heavy 25'
 holds bars.svg 'rank 2: in tasks'
 holds timeline.svg '</svg>'

@@ -256,20 +256,32 @@ static bool read_trail(reader *r)
     return true;
 }
 
+/* The handler of a task; 0 if the program's code ran without one. */
+static bool take_handler(reader *r, uint32_t *out)
+{
+    enum { NONE = UINT16_MAX };
+    uint64_t handler;
+    if (!take_number(r, "a handler", NONE, &handler))
+        return false;
+    if (handler >= TRACE_HANDLERS_MAX && handler != NONE)
+        return wrong(r, "handler %llu: expected at most %d, or %d for none",
+                     (unsigned long long)handler, TRACE_HANDLERS_MAX - 1, NONE);
+    *out = handler == NONE ? 0 : (uint32_t)handler;
+    return true;
+}
+
 static bool read_stretch(reader *r, trace_kind kind)
 {
     trace_rank *t = r->out;
     trace_stretch s = {.kind = kind};
-    uint64_t handler = 0;
     if (!r->timed)
         return wrong(r, "a stretch before the line \"time OPEN CLOSE\"; expected that first");
     if (!take_number(r, "the start in ns", t->close_ns - t->open_ns, &s.start_ns))
         return false;
     if (kind == TRACE_TASK &&
-        (!take_number(r, "a handler", TRACE_HANDLERS_MAX - 1, &handler) ||
+        (!take_handler(r, &s.handler) ||
          !take_number(r, "ns of processor time", UINT64_MAX / 4096, &s.cpu_ns)))
         return false;
-    s.handler = (uint32_t)handler;
     if (t->stretch_count > 0 && t->stretches[t->stretch_count - 1].start_ns > s.start_ns)
         return wrong(r, "starts at %llu ns, the one before at %llu; expected rising times",
                      (unsigned long long)s.start_ns,
