@@ -191,10 +191,10 @@ wanted fmm && awk -F, '
         $5 == "equal" ? "as many boxes" : "the best split", $6, $7, $9 }' "$docs/fmm.csv"
 
 wanted overheads && awk -F, '
-    BEGIN { print "| scheduler | sending | callbacks | scheduler | polls | helper | makespan, s | in all |"
-        print "|---|---|---|---|---|---|---|---|" }
-    NR > 1 { printf "| %s | %s ms | %s ms | %s ms | %s ms | %s ms | %s | %s%% |\n", $1, $3, $4, $5, $6,
-        $7, $8, $9 }' "$docs/overheads.csv"
+    BEGIN { print "| program | scheduler | sending | callbacks | scheduler | polls | helper | run, s | in all |"
+        print "|---|---|---|---|---|---|---|---|---|" }
+    NR > 1 { printf "| %s | %s | %s ms | %s ms | %s ms | %s ms | %s ms | %s | %s%% |\n", $1, $2, $4, $5,
+        $6, $7, $8, $9, $10 }' "$docs/overheads.csv"
 
 wanted dmcs && awk -F, '
     BEGIN {

@@ -80,7 +80,8 @@ rows_of()
         again "$1" FIGURES="7.12 7.13" RANKS=32 BALANCERS="none ferry" sh "$here/front.sh" "$ferry" \
             "$apps/front" ;;
     overheads.csv)
-        again "$1" SCHEDULERS=ferry sh "$here/overheads.sh" "$ferry" "$papers/synthetic" ;;
+        again "$1" PROGRAMS="synthetic front" SCHEDULERS=ferry sh "$here/overheads.sh" "$ferry" \
+            "$papers/synthetic" "$apps/front" "$apps/fmm" ;;
     preemption.csv)
         again "$1" SCHEDULERS=ferry sh "$here/preemption.sh" "$ferry" "$papers/synthetic" ;;
     synthetic.csv)

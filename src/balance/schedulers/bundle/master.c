@@ -11,8 +11,9 @@
  * - A rank without work sends REQUEST to its master. The master sends CHUNK objects. With
  *   FACTORING=1 it sends the rank's share of half of what is left, if that is more. So chunks
  *   shrink towards the end.
- * - A master without objects remembers which ranks have asked, and asks its own master for as many
- *   chunks. At the root requests wait for work.
+ * - A master without objects passes the request on to its own master, with the rank that asked. The
+ *   master that has objects sends them to that rank: on a master that runs a task they would wait
+ * for its end. At the root requests wait for work.
  *
  * Without preemption all workers wait for a master that runs a task. So a master of CROWD workers
  * or more runs no task while they ask. It runs one only after IDLE_US without a request, because
@@ -31,11 +32,6 @@
 enum { REQUEST };
 enum { CROWD = 4 }; /* with fewer workers the master runs tasks too: a job cannot spare it */
 
-typedef struct asker {
-    int rank;
-    uint32_t want; /* chunks */
-} asker;
-
 typedef struct master {
     fy_waiting waiting;
     int root;
@@ -47,7 +43,7 @@ typedef struct master {
     uint64_t idle_ns, heard_ns; /* when the last request came */
 
     bool asked;
-    asker *askers; /* oldest first, from `asker_first` on */
+    int *askers; /* ranks, oldest first, from `asker_first` on */
     uint32_t asker_first, asker_count, asker_capacity;
 } master;
 
@@ -70,28 +66,9 @@ static void send_one(ferry_scheduling *s, master *m, ferry_schedulable *item, in
     ferry_scheduling_migrate(s, item, rank);
 }
 
-static asker *asker_at(const master *m, uint32_t index)
+static int *asker_at(const master *m, uint32_t index)
 {
     return &m->askers[m->asker_first + index];
-}
-
-/* Asks the parent for as many chunks as this rank and its askers want, and asks again as soon as
- * something has come. Objects that come while a task runs are here only when it has ended. So a
- * master that waited for all of them would have nothing for the ranks that ask meanwhile. If too
- * many come, the rest is its stock. */
-static void ask(ferry_scheduling *s, master *m)
-{
-    if (m->parent < 0 || m->asked || !ferry_scheduling_is_on(s))
-        return;
-    uint64_t want = m->waiting.count == 0 && m->waiting.running == NULL ? 1 : 0;
-    for (uint32_t i = 0; i < m->asker_count && surplus(s, m) == 0; i++)
-        if (ferry_scheduling_accepts(s, asker_at(m, i)->rank))
-            want += asker_at(m, i)->want;
-    if (want == 0)
-        return;
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {REQUEST, want, 0};
-    m->asked = true;
-    ferry_scheduling_send(s, m->parent, words);
 }
 
 static uint32_t chunk_of(const ferry_scheduling *s, const master *m)
@@ -101,10 +78,10 @@ static uint32_t chunk_of(const ferry_scheduling *s, const master *m)
 }
 
 /* Removes the oldest asker whose rank takes objects. Returns false if there is none. */
-static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
+static bool pop_asker(const ferry_scheduling *s, master *m, int *out)
 {
     uint32_t i = 0;
-    while (i < m->asker_count && !ferry_scheduling_accepts(s, asker_at(m, i)->rank))
+    while (i < m->asker_count && !ferry_scheduling_accepts(s, *asker_at(m, i)))
         i++;
     if (i == m->asker_count)
         return false;
@@ -117,15 +94,33 @@ static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
     return true;
 }
 
+static void request(ferry_scheduling *s, const master *m, int rank)
+{
+    const uint64_t words[FERRY_SCHEDULER_WORDS] = {REQUEST, (uint64_t)rank, 0};
+    ferry_scheduling_send(s, m->parent, words);
+}
+
+/* Asks the parent for work, if there is none, and passes on what others have asked for. */
+static void ask(ferry_scheduling *s, master *m)
+{
+    int rank;
+    if (m->parent < 0 || !ferry_scheduling_is_on(s))
+        return;
+    if (!m->asked && m->waiting.count == 0 && m->waiting.running == NULL) {
+        m->asked = true;
+        request(s, m, ferry_scheduling_rank(s));
+    }
+    while (surplus(s, m) == 0 && pop_asker(s, m, &rank))
+        request(s, m, rank);
+}
+
 /* Hands out objects to the ranks that have asked, the oldest request first. */
 static void serve(ferry_scheduling *s, master *m)
 {
-    asker a;
-    while (surplus(s, m) > 0 && ferry_scheduling_is_on(s) && pop_asker(s, m, &a)) {
-        uint64_t count = (uint64_t)a.want * chunk_of(s, m);
-        for (; count > 0 && surplus(s, m) > 0; count--)
-            send_one(s, m, m->waiting.first, a.rank);
-    }
+    int rank;
+    while (surplus(s, m) > 0 && ferry_scheduling_is_on(s) && pop_asker(s, m, &rank))
+        for (uint32_t count = chunk_of(s, m); count > 0 && surplus(s, m) > 0; count--)
+            send_one(s, m, m->waiting.first, rank);
     ask(s, m);
 }
 
@@ -178,7 +173,7 @@ static bool askers_reserve(master *m)
         return true;
     }
     uint32_t capacity = m->asker_capacity * 2 + 16;
-    asker *larger = fy_realloc(m->askers, capacity * sizeof *larger);
+    int *larger = fy_realloc(m->askers, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
     m->askers = larger;
@@ -250,14 +245,17 @@ static void message(ferry_scheduling *s, void *arg, int source,
     master *m = arg;
     if (words[0] != REQUEST)
         return;
+    (void)source; /* a master may have passed it on */
+    if (words[1] >= (uint64_t)ferry_scheduling_ranks(s))
+        return;
+    int rank = (int)words[1];
     m->heard_ns = ferry_scheduling_now(s);
     for (uint32_t i = 0; i < m->asker_count; i++)
-        if (asker_at(m, i)->rank == source)
+        if (*asker_at(m, i) == rank)
             return;
-    if (!askers_reserve(m))
+    if (rank == ferry_scheduling_rank(s) || !askers_reserve(m))
         return;
-    uint32_t want = words[1] < (uint64_t)ferry_scheduling_ranks(s) ? (uint32_t)words[1] : 1;
-    *asker_at(m, m->asker_count++) = (asker){.rank = source, .want = want == 0 ? 1 : want};
+    *asker_at(m, m->asker_count++) = rank;
     serve(s, m);
 }
 
