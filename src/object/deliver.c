@@ -65,9 +65,10 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     return 0;
 }
 
-/* The operation that ends because its message has its place here; 0: none, or the end of the
- * handler tells, as without memory for the word. The envelope forgets it: from now on nobody owes
- * its sender anything. */
+/* A message has reached its object. If its operation ends on arrival, returns the operation, which
+ * the caller ends, and removes it from the envelope, so that it does not end a second time. Returns
+ * 0 if the message has no operation, or one that ends after the handler. An operation also ends
+ * after the handler if there is no memory for the notice now, or if the handler does not exist. */
 static uint32_t take_arrival(ferry *f, fy_envelope *envelope, ferry_handler handler)
 {
     uint32_t op = envelope->op;
@@ -111,8 +112,9 @@ static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expecte
 /* The answer of accept for a queued message whose turn has passed. */
 enum { STALE = 1 };
 
-/* Takes a queued message in its turn. FERRY_ENOMEM, STALE: it still belongs to the caller.
- * `*arrived`: the operation that the caller ends once it holds no lock. */
+/* Puts a queued message on `pending` if its turn has come, otherwise on `early`. FERRY_ENOMEM,
+ * STALE: it still belongs to the caller. `*arrived`: the operation that the caller ends once it
+ * holds no lock. */
 static int accept(ferry *f, fy_record *record, fy_queued_message *queued, uint32_t *arrived)
 {
     int origin = queued->envelope.origin;
@@ -139,7 +141,8 @@ static int accept(ferry *f, fy_record *record, fy_queued_message *queued, uint32
     return 0;
 }
 
-/* A message that was given up comes after all. It fails, because order would be lost otherwise. */
+/* If accept has answered STALE, a message that was given up has come after all. It fails, because
+ * it would run after later messages of its sender. Any other answer is returned as it is. */
 static int refuse_stale(ferry *f, int accepted, fy_queued_message *queued)
 {
     if (accepted != STALE)
@@ -169,8 +172,8 @@ static void make_ready(fy_objects *objects, fy_record *record)
         fy_list_insert(&objects->ready, &record->link);
 }
 
-/* Whether a message is in its turn, for an object that is here, and no notice is due for it. Then
- * the next message is expected. */
+/* Whether the object is here, it is the message's turn, and nobody needs a notice about the
+ * message. If so, the next message of its origin is expected from now on. */
 static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
 {
     if (!is_here(record) || envelope->hops != 0 || envelope->op != 0 || record->early.count != 0)
@@ -200,7 +203,8 @@ static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *re
     return error == 0 ? 0 : refuse_stale(f, error, queued);
 }
 
-/* Called with the lock held, and releases it, unless the object is `running`. */
+/* The rest of deposit_scheduled. Unless the object is `running`, the caller holds the lock and this
+ * function releases it. */
 static __attribute__((noinline)) int deposit_task(ferry *f, fy_record *record,
                                                   fy_queued_message *queued, bool running)
 {
@@ -256,13 +260,13 @@ static const fy_queued_message *overdue_of(const fy_record *record)
     return queued;
 }
 
-/* Runs the early queued messages of one origin, in order, up to `last`, which is one of them, and
- * those that follow it. */
+/* Gives up the messages that are missing before `last`, an early message. The early messages of the
+ * same origin up to `last`, and those that follow it without a gap, become pending, in order. */
 static void release(ferry *f, fy_record *record, const fy_queued_message *last)
 {
     int origin = last->envelope.origin;
     uint32_t sequence = last->envelope.sequence;
-    uint32_t *expected = fy_sources_of(&record->sources, origin); /* known since it waits */
+    uint32_t *expected = fy_sources_of(&record->sources, origin); /* exists: `last` waits */
     for (const fy_queued_message *queued = record->early.head; queued != NULL;) {
         if (queued->envelope.origin != origin) {
             queued = queued->next;
@@ -301,8 +305,8 @@ void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages)
     }
 }
 
-/* Ranks that need to know where the object is are told after its handler. So a rank that waits for
- * an answer is not woken by a lesser notice first. */
+/* Does what inform does, but after the handler. A rank that waits for an answer of the handler
+ * would otherwise be woken by this less important notice first. */
 static __attribute__((noinline)) void inform_late(ferry *f, uint32_t movement,
                                                   const fy_envelope *envelope)
 {
@@ -369,8 +373,9 @@ static inline fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope
     return FY_TAKEN;
 }
 
-/* Keeps a message for an object that is on its way here from `source`, unless this rank had it and
- * has forgotten it: that its creator knows, and says. */
+/* Keeps a message for an object that is in flight here from `source`. But this rank may also have
+ * had the object, and have forgotten it after its end. Only the creator can tell, so this rank asks
+ * it. The creator answers if the object has ended. */
 static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
                         const ferry_message *message)
 {
@@ -395,8 +400,9 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
     return FY_TAKEN;
 }
 
-/* Sends a message on to where its object went. The way of the next one gets shorter: the rank that
- * sent it here by an old place learns the newer one, if it was not the first. */
+/* Sends a message on to where its object went. If `source` had only forwarded the message, it
+ * learns the newer place, so that the next message takes a shorter way. It does not learn a place
+ * to which the object left from here and from which no rank has reported it. */
 static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, int rank,
                           fy_envelope *envelope, const ferry_message *message)
 {
@@ -446,8 +452,8 @@ static __attribute__((cold)) fy_verdict drop(ferry *f, int source)
     return FY_TAKEN;
 }
 
-/* The end of its operation can be told: the rank that waits for that knows which rank has the
- * message now. */
+/* Reserves memory for the notice of the operation's end. If the message was forwarded, tells its
+ * origin that this rank has it now. False: there is no memory. */
 static __attribute__((noinline)) bool admit_op(ferry *f, const fy_envelope *envelope)
 {
     if (!fy_op_end_reserve(f))
@@ -475,19 +481,20 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
         fy_layer_due(f, FY_LAYER_OBJECT);
     }
     if (verdict == FY_LEAVE)
-        (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
+        (void)fy_work_arrives(f, source, UINT64_MAX); /* the frame comes again and counts then */
     return verdict;
 }
 
-/* A poll for another tag keeps the message: it has arrived if its object is here. Otherwise it is
- * forwarded now, which runs no handler. */
+/* A poll for another tag keeps the message. If its object is here, the message has arrived, so an
+ * operation that ends on arrival ends now. Otherwise the message is treated as usual, because that
+ * runs no handler: it is forwarded, kept for its object, or fails. */
 __attribute__((cold)) bool fy_message_hold(ferry *f, int source, fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
     fy_envelope envelope;
     ferry_message message;
     if (!fy_wire_read(frame, objects->ranks, &envelope, &message))
-        return true; /* fy_message_frame says so */
+        return true; /* fy_message_frame reports it later */
     const fy_entry *entry = fy_entry_find(objects, envelope.object);
     fy_control_lock(f);
     bool here = entry != NULL && entry->record != NULL && is_here(entry->record);

@@ -1,22 +1,25 @@
-/* Directory: what is known of objects that are elsewhere, and how it is forgotten.
+/* Directory: what this rank knows of objects that are elsewhere, and how it forgets them.
  *
- * Entries are made by ranks that send to an object, that it visits, or, if the protocol wants it,
- * that the creator tells. `sources` of an object names them all but those whose messages are still
- * in flight, and goes where it goes. So at its end:
- *   1. The rank where it ends keeps a tombstone and sends the creator the names of these ranks.
- *   2. The creator ends the name, forgets the entry and passes the word on to them.
- *   3. They, and the rank of the tombstone, forget.
- * Messages in flight bounce off the tombstone, or off the creator, and their senders forget too,
- * unless they have had the object: then they keep a tombstone until the creator's word.
+ * A rank makes an entry when it sends to an object, or when the object visits it. If the protocol
+ * wants it, the creator tells all ranks of the object, and all make an entry. The `sources` of an
+ * object move with it. They name the ranks that it visited and the ranks that have sent to it,
+ * except those whose messages are all still in flight. When the object ends:
+ *   1. The rank where it ends keeps a tombstone and sends the creator the ranks of `sources`.
+ *   2. The creator ends the name, forgets the entry and tells these ranks, or all ranks if the
+ *      protocol tells all.
+ *   3. The ranks that are told, and the rank of the tombstone, forget the object.
+ * A message in flight bounces off the tombstone or off the creator, and its sender forgets the
+ * object. A sender that has had the object keeps a tombstone until the creator tells it.
  *
- * Why that is safe: a rank that has had the object forgets it only after its creator knows. If a
- * message for it comes later still, the rank takes it for one that overtook the object, keeps it
- * and asks the creator, which says that the object is no more. If it says nothing, the object lives
- * or the request is older than the end, so this rank has forgotten nothing: the object comes. A
- * creator's own tombstone is the name (names.h), which is never given again.
+ * Why that is safe: a rank that has had the object forgets it only after the creator knows of the
+ * end. A message for the object may come even later. The rank takes it for one that overtook the
+ * object: it keeps the message and asks the creator, which answers that the object has ended. If
+ * the creator does not answer, the object was alive when the request came. Then this rank cannot
+ * have forgotten it, so the object is still to come. The creator needs no tombstone of its own: the
+ * name (names.h) is never given again.
  *
- * Objects whose creator has died keep their tombstones. If a creator has left in order,
- * its successor stands for it (leave.c). So "creator" here means the home: the creator, or the rank
+ * Objects whose creator has died keep their tombstones. If a creator has left in order, its
+ * successor stands for it (leave.c). So "creator" here means the home: the creator, or the rank
  * that inherited from it. An inherited name is alive as long as the successor has an entry. */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +43,7 @@ int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out)
     return 0;
 }
 
-/* `data`: ranks that have dealt with an object that is no more. */
+/* Sends a location notice. `ranks`: if the object has ended, the ranks that have dealt with it. */
 static void send_word(ferry *f, int rank, ferry_object object, int place, uint32_t movement,
                       const fy_source *ranks, uint32_t count)
 {
@@ -49,7 +52,8 @@ static void send_word(ferry *f, int rank, ferry_object object, int place, uint32
                       .words = {object.word, (uint64_t)(uint32_t)place << 32 | movement},
                       .data = ranks,
                       .size_bytes = count * sizeof *ranks};
-    /* A hint: without it the next message takes the long way, or fails there. */
+    /* The notice is a hint. If it is lost, the next message of `rank` takes a longer way, or fails
+     * at its target. */
     (void)fy_send(f, FY_DATA, rank, &frame);
 }
 
@@ -67,8 +71,9 @@ static bool is_alive(const fy_objects *objects, ferry_object object)
     return entry != NULL && !entry->dead;
 }
 
-/* On the creator: the object is no more. The word of a rank off which a message bounced may come
- * before that of the rank where it ended, which knows whom to tell. */
+/* On the creator: the object has ended. The rank where it ended reports that, with the `ranks` to
+ * tell. A rank off which a message bounced reports it too, without them, and maybe earlier. So a
+ * second report still tells its `ranks`. */
 static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_source *ranks,
                      uint32_t count)
 {
@@ -103,7 +108,7 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
     if (ranks != NULL)
         fy_sources_copy(&record->sources, ranks);
     else
-        count = 0; /* they keep what they know, and learn when they ask */
+        count = 0; /* these ranks learn of the end when they send or ask */
     entry->record = NULL;
     if (creator == fy_objects_of(f)->rank) {
         end_name(f, record->object, record->movement, ranks, count);
@@ -115,7 +120,8 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
         free(ranks);
 }
 
-/* All fields, one by one: it comes before the object's first message here. */
+/* Sets the fields one by one, which is fast: the first message of an object that arrives waits for
+ * this. */
 static void fill(fy_record *record, ferry_object object)
 {
     fy_list_init(&record->link);
@@ -180,7 +186,8 @@ void fy_record_destroy(fy_objects *objects, fy_record *record)
     fy_list_insert(&objects->spares, &record->link);
 }
 
-/* Messages that wait for an object which will not come have failed, and it is forgotten. */
+/* The object of `entry` will not come. Fails the messages that wait for it, and frees its record.
+ */
 static void give_up(ferry *f, fy_entry *entry, int error)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -191,14 +198,15 @@ static void give_up(ferry *f, fy_entry *entry, int error)
     fy_record_destroy(objects, record);
 }
 
-/* The object has left this rank, but for what the application thread has yet to do about it. */
+/* Whether the object leaves this rank, or has left and the application thread has still to complete
+ * the move. */
 static bool is_leaving(ferry *f, const fy_entry *entry)
 {
     fy_object_state state = fy_record_state(f, entry->record);
     return state == FY_MIGRATING || state == FY_DEPARTED;
 }
 
-/* On the creator. */
+/* On the creator: another rank reports that the object of the frame has ended. */
 static __attribute__((cold)) fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
@@ -224,8 +232,9 @@ static __attribute__((cold)) fy_verdict hear_of_own_end(ferry *f, const fy_frame
     return FY_TAKEN;
 }
 
-/* An end from elsewhere: the creator's word, which also a successor that was told of the object has
- * to hear; or that of a rank off which a message bounced. */
+/* On a rank that is not the creator: `source` reports that the object has ended. If `source` is the
+ * creator, the report is final, and the successor to which this rank handed its entries must get it
+ * too. Otherwise a message has bounced off `source`. */
 static __attribute__((cold)) fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -247,7 +256,8 @@ static __attribute__((cold)) fy_verdict hear_of_end(ferry *f, int source, fy_ent
     return FY_TAKEN;
 }
 
-/* On a rank that hears of an object for the first time: all are told, or nobody asked. */
+/* On a rank that does not know the object: makes an entry if the protocol tells all ranks, and the
+ * notice comes from the creator. NULL: this rank does not need the notice. */
 static __attribute__((cold)) fy_entry *hear_first(fy_objects *objects, int source,
                                                   ferry_object object)
 {
@@ -278,15 +288,16 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
     return FY_TAKEN;
 }
 
-/* A rank that keeps messages for an object asks its creator whether it can still come. */
+/* On the creator: `source` keeps messages for an object and asks whether the object can still come.
+ * Only a no is sent. */
 static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
 {
     if (!is_alive(fy_objects_of(f), object))
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
 }
 
-/* The program is to install here an object that another rank has uninstalled: until then its main
- * program does not wait for credit. Without memory to note that, it does. */
+/* Another rank has uninstalled an object, which the program will install here. Until then the main
+ * program of this rank does not wait for credit. Without memory to note that, it does wait. */
 static __attribute__((cold)) fy_verdict hear_of_carried(ferry *f, int source, ferry_object object,
                                                         uint32_t movement)
 {
@@ -307,7 +318,8 @@ static __attribute__((cold)) fy_verdict hear_of_carried(ferry *f, int source, fe
     return FY_TAKEN;
 }
 
-/* An end, or a request. Not inlined: notices of a place are frequent, and shall not pay for it. */
+/* A location notice without a place. Not inlined, so that it does not slow down the notices of a
+ * place, which are frequent. */
 static __attribute__((cold)) fy_verdict hear_of_none(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -321,7 +333,7 @@ static __attribute__((cold)) fy_verdict hear_of_none(ferry *f, int source, const
         return hear_of_carried(f, source, object, (uint32_t)frame->words[1]);
     fy_entry *entry = fy_entry_find(objects, object);
     fy_verdict verdict = FY_TAKEN;
-    /* It is not coming from there. */
+    /* `source` was to send the object here, and will not. */
     if (entry != NULL && entry->record != NULL && entry->record->from == source &&
         fy_record_state(f, entry->record) == FY_AWAITED)
         give_up(f, entry, FERRY_ENOENT);
@@ -354,8 +366,9 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
-/* All that `rank` sent has been handled, so what has not arrived of it never will. The entry stays
- * as a tombstone until the creator, told of the loss, says that all know. */
+/* All that `rank` sent has been handled, so the object of `entry`, which was to come from it, never
+ * will. The entry stays as a tombstone until the creator, to which this rank reports the loss,
+ * confirms the end. */
 static __attribute__((cold)) void lose(ferry *f, fy_entry *entry, int rank)
 {
     fy_record *record = entry->record;

@@ -5,14 +5,15 @@
  * held of an origin is a few times the limit and what rings hold.
  *
  * When an object leaves with queued messages of an origin that has a token of this rank, the token
- * goes with one of them. Otherwise the origin would send whenever they are in flight. With each
- * move it could send more than the object handles between two moves. If all queued messages
+ * goes with one of them. Otherwise the origin could send while they are in flight, and with each
+ * move send more than the object handles between two moves. If all queued messages
  * together, tasks included, take too much, every origin gets a token. Tasks run without anything
  * that would wait for a token. Two kinds of queued messages carry no token: tasks, and messages
  * before their turn that the helper ships. Application thread. */
 #include "object/object.h"
 
-/* Whether too much is held, or still too much. */
+/* Whether the origin must have a token: this rank holds more of it than the limit or, once it has a
+ * token, than half the limit. */
 static bool is_over(ferry *f, fy_held *held)
 {
     const fy_message_store *store = &fy_objects_of(f)->messages;
@@ -59,7 +60,7 @@ void fy_held_settle(ferry *f, bool give)
         bool over = is_over(f, h);
         bool done = over == (h->tokens != 0) ||
                     (over ? tell(f, h, 1) : give && tell(f, h, -(int)h->tokens));
-        /* Nothing announces room for forwarded messages. */
+        /* No event tells when forwarded messages find room, so a later call looks again. */
         store->unsettled |= !done || h->onward_plus_1 != 0;
     }
 }
@@ -76,7 +77,7 @@ void fy_held_passed_on(ferry *f, int origin, int rank)
     store->unsettled = true;
 }
 
-/* Calls `fn` for the queued messages of `record` that it takes along. */
+/* Calls `fn` for the queued messages that the object takes along when it moves. */
 static inline void each(ferry *f, const fy_record *record,
                         void (*fn)(ferry *f, fy_queued_message *queued))
 {
@@ -123,7 +124,7 @@ static void let_go(ferry *f, fy_queued_message *queued)
         return;
     held->tokens--;
     store->tokens--;
-    store->unsettled = true; /* the rest may need a token of its own */
+    store->unsettled = true; /* the messages that stay may need a new token */
 }
 
 void fy_held_leave(ferry *f, const fy_record *record)
