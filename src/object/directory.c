@@ -1,12 +1,12 @@
 /* Directory: what this rank knows of objects that are elsewhere, and how it forgets them.
  *
  * A rank makes an entry when it sends to an object, or when the object visits it. If the protocol
- * wants it, the creator tells all ranks of the object, and all make an entry. The `sources` of an
- * object move with it. They name the ranks that it visited and the ranks that have sent to it,
+ * has `everyone`, it also makes one when the creator tells it where the object is. The `sources` of
+ * an object move with it. They name the ranks that it visited and the ranks that have sent to it,
  * except those whose messages are all still in flight. When the object ends:
  *   1. The rank where it ends keeps a tombstone and sends the creator the ranks of `sources`.
- *   2. The creator ends the name, forgets the entry and tells these ranks, or all ranks if the
- *      protocol tells all.
+ *   2. The creator ends the name, forgets the entry and tells these ranks; with `everyone`
+ *      it tells all ranks.
  *   3. The ranks that are told, and the rank of the tombstone, forget the object.
  * A message in flight bounces off the tombstone or off the creator, and its sender forgets the
  * object. A sender that has had the object keeps a tombstone until the creator tells it.

@@ -45,8 +45,8 @@ static bool has_to_wait(int error)
     return error == FERRY_ENOMEM || error == FERRY_EAGAIN || error == FERRY_ENOTSUP;
 }
 
-/* Installs a frame without keeping it, if only this thread is concerned. False: there is a helper,
- * or the rest of the frame has to wait. */
+/* Installs a frame without keeping it. False: at least a part of it must be kept, because there is
+ * a helper, because earlier arrivals wait, or because one of its objects has to wait. */
 static bool install_at_once(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -83,7 +83,8 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     size_t copied = frame->block ? 0 : frame->size_bytes;
     fy_arrival now = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
     fy_arrival *arrival = NULL;
-    /* If some of several objects are installed, the port must not give the frame again. */
+    /* If a frame has several objects, some may be installed when another has to wait. Then the
+     * port must not give the frame again. So the memory to keep it is allocated before. */
     if (fy_migration_has_next(frame->data, frame->size_bytes)) {
         arrival = arrival_create(copied);
         if (arrival == NULL)
@@ -116,8 +117,9 @@ int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **ou
         return (int32_t)movement > 0 ? fy_entry_make(objects, object, out) : FERRY_EINVAL;
     fy_object_state state = entry->record == NULL ? FY_AWAITED : fy_record_state(f, entry->record);
     int32_t ahead = (int32_t)(movement - entry->movement);
-    /* The object has left, except for the work that the application thread has yet to do, and is
-     * back before that work. The helper, which sent it, marks it later. */
+    /* The object has left, and is back before the application thread has completed its move. If the
+     * helper sent it, the object may even be MIGRATING still: the helper marks it DEPARTED later.
+     */
     if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
         return FERRY_EAGAIN;
     if (entry->dead || state != FY_AWAITED || ahead <= 0)
@@ -143,7 +145,7 @@ static inline int tell_senders(ferry *f, const fy_record *record, const fy_queue
 
 fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record)
 {
-    fy_entry *entry = fy_entry_find(objects, record->object); /* unpack may have made others */
+    fy_entry *entry = fy_entry_find(objects, record->object); /* unpack may have moved it */
     fy_queued_list held = {0};
     if (entry->record != NULL) {
         held = entry->record->late;
@@ -195,7 +197,8 @@ static void *data_of(ferry *f, const fy_arrival *arrival, const fy_migration *mi
     return record->type->ops.unpack(f, record->object, packed, data_bytes);
 }
 
-/* No data could be made. FERRY_ENOMEM: there may be memory for them later. */
+/* `unpack` has made no data. FERRY_ENOMEM: there may be memory for them later. If it fails for
+ * WAITS seconds, the job ends. */
 static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
 {
     enum { WAIT_NS = 1000 * 1000 * 1000, WAITS = 10 };
@@ -209,7 +212,8 @@ static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
     abort();
 }
 
-/* Without the data nothing has happened. */
+/* Makes the data of an object, and counts the work that it brings. If that fails, nothing is
+ * counted. */
 static int make_data(ferry *f, fy_arrival *arrival, const fy_migration *migration,
                      fy_record *record, const void *packed, size_t data_bytes)
 {
@@ -238,7 +242,7 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, co
                                     &data_bytes);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
-    /* Ranks that have had the object learn of its end. */
+    /* With a place in `sources`, this rank will be told of the object's end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
     if (error == 0 && migration->scheduled)
@@ -255,7 +259,7 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, co
     if (migration->type >= objects->type_count) {
         bool handed = migration->address != 0;
         if (migration->bare || !fy_peer_leaves(f, objects->rank))
-            return FERRY_ENOTSUP; /* until it is registered */
+            return FERRY_ENOTSUP; /* the arrival waits until it is registered */
         record->data = handed ? (void *)(uintptr_t)migration->address : (void *)(uintptr_t)data;
         return fy_record_pass_on(f, arrival->source, handed, record, data_bytes);
     }
@@ -273,7 +277,7 @@ static void count_install(ferry *f, const fy_migration *migration, uint64_t star
     fy_cost *cost = fy_cost_of(objects, (ferry_object){migration->object});
     cost->in++;
     cost->unpack_ns += passed;
-    /* Clocks of other nodes may be behind. */
+    /* The clock of the node that it left may be ahead of the clock here: then the time is 0. */
     uint64_t transit = migration->left_ns < start_ns ? start_ns - migration->left_ns : 0;
     cost->transit_ns += migration->left_ns != 0 ? transit : 0;
     fy_profile_awaited(f, migration->left_ns);

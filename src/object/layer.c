@@ -100,8 +100,9 @@ static __attribute__((cold)) void close_layer(ferry *f)
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
 }
 
-/* Objects that have left and arrived: frames about an object wait for the first, and messages that
- * other ranks hold for the second. */
+/* Completes the moves of objects that have left, because frames about these objects wait for that.
+ * Then installs the objects that have arrived, because messages that other ranks hold wait for
+ * that. */
 static int settle(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -131,7 +132,7 @@ static int progress(ferry *f)
         fy_held_settle(f, true);
     if (objects->store != NULL)
         objects->store->progress(f);
-    /* relaxed: without a helper, with whom no layer rests, this thread alone writes it */
+    /* relaxed: only this thread writes it, unless there is a helper; then no layer rests at all */
     bool mail = atomic_load_explicit(&objects->mail, memory_order_relaxed);
     if (count == 0 && !mail && objects->gap_ns == 0 && objects->failed.head == NULL &&
         fy_list_empty(&objects->pinned) && fy_list_empty(&objects->ready) &&
@@ -156,7 +157,8 @@ static uint64_t deadline(ferry *f)
     uint64_t at = objects->gap_ns != 0 ? objects->gap_ns : UINT64_MAX;
     if (!objects->messages.unsettled)
         return at;
-    /* Neither memory to tell of tokens nor room for what is passed on is announced. */
+    /* No event tells when there is memory for a notice of tokens, or room for forwarded messages.
+     */
     uint64_t look_ns = objects->port->ops->host.now(objects->port) + PAUSE_NS;
     return look_ns < at ? look_ns : at;
 }

@@ -2,9 +2,9 @@
  * knowledge of this rank about all objects that ever were here or were made here goes to its
  * successor. From then on, other ranks ask the successor.
  *
- * A message that looks for an object on a departed rank goes to the successor. The successor's
- * entry is then newer than the knowledge of the message's route. The entry of a rank that an object
- * has left is always newer, and the successor has it before any rank asks. The handover may say
+ * A message that looks for an object on a departed rank goes to the successor. There it finds an
+ * entry that is newer than what its route knew: a rank that an object has left always has the newer
+ * entry. That rank hands its entries over before any rank asks the successor. The handover may say
  * that the successor itself has an object. That object is still in flight to the successor, or has
  * been there. It is awaited, as if a message came first.
  *
@@ -48,7 +48,7 @@ static bool is_at_rest(ferry *f, const fy_record *record)
     return rests;
 }
 
-/* Moves an object that the caller has unlinked, or ends it if its data cannot be had any more.
+/* Moves an object that the caller has unlinked, or ends it if the store cannot give its data.
  * False: it has ended, and the directory has changed. */
 static bool move_one(ferry *f, fy_record *record, int target)
 {
@@ -56,7 +56,8 @@ static bool move_one(ferry *f, fy_record *record, int target)
         fy_record_end(f, record);
         return false;
     }
-    (void)fy_record_move(f, record, target); /* it stays, and is tried again */
+    (void)fy_record_move(f, record,
+                         target); /* after an error the object stays, and a later call moves it */
     return true;
 }
 
@@ -88,7 +89,7 @@ int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size
     uint64_t count = (uint64_t)record->pending.count + record->early.count + 1;
     record->target = fy_peer_taker(f, ferry_rank(f));
     if (record->target < 0)
-        return FERRY_EAGAIN; /* until the others have gone */
+        return FERRY_EAGAIN; /* no rank takes it: it waits until the others have gone */
     if (fy_work_arrives(f, source, count) != 0)
         return FERRY_ENOMEM;
     record->type = &kind;
@@ -99,7 +100,7 @@ int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size
         (void)fy_work_arrives(f, source, 0 - count);
         return FERRY_EAGAIN;
     }
-    fy_held_stay(f, record); /* its tokens have gone on, as if they never were here */
+    fy_held_stay(f, record); /* its tokens went on with it, and were never counted here */
     record->worked = true;
     record->late = fy_record_settle(fy_objects_of(f), record);
     fy_record_depart(f, record, record->target);
@@ -122,7 +123,7 @@ static int tell_successor(ferry *f, int successor)
     for (fy_entry *entry;
          error == 0 && (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
         if (entry->dead)
-            continue; /* its creator knows */
+            continue; /* a tombstone: the creator knows of the end */
         items[count++] =
             (handover){.object = entry->object, .place = entry->guess, .movement = entry->movement};
         if (count < HANDOVER_COUNT)
@@ -148,7 +149,8 @@ bool fy_objects_leave(ferry *f, int successor)
     return true;
 }
 
-/* FERRY_ENOMEM: it can be told again. */
+/* Takes over what a leaving rank knows of an object. FERRY_ENOMEM: nothing has happened, so the
+ * same handover can be handled again. */
 static int inherit(ferry *f, int source, const handover *item)
 {
     fy_objects *objects = fy_objects_of(f);

@@ -119,7 +119,7 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
         error = hand_over(f, thread, target, &frame);
     if (error == 0)
         return 0;
-    /* Here the data is copied, by the port or to the backlog. */
+    /* This way the port or the backlog copies the data, so the block is free afterwards. */
     if (error == FERRY_EAGAIN)
         error = thread == FY_APP ? fy_send(f, FY_CONTROL, target, &frame)
                                  : fy_send_control(f, thread, target, &frame, false);
@@ -128,7 +128,7 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
     return error;
 }
 
-/* From here on they belong to the application thread. */
+/* Puts the records on the list `done`. From then on they belong to the application thread. */
 static void set_down(ferry *f, fy_record *const *records, int count, int error)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -143,7 +143,8 @@ static void set_down(ferry *f, fy_record *const *records, int count, int error)
     fy_control_unlock(f);
 }
 
-/* Sends the first of `records` and those that go with it. Returns how many were sent. */
+/* Sends the first of `records` and those that share its frame. Returns the number of these, also if
+ * `*error` says that they could not be sent. */
 static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int count, int *error)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -184,8 +185,8 @@ int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int c
     return result;
 }
 
-/* Sends the queued messages that came while the object left after it. FERRY_ENOMEM: some are left.
- */
+/* Forwards the queued messages that came while the object was leaving to the rank to which it went.
+ * FERRY_ENOMEM: some are not forwarded yet. */
 static int send_late(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);

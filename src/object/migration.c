@@ -5,7 +5,7 @@
 
 #include "object/wire.h"
 
-/* The flags: each says that more words stand behind the head, in this order. */
+/* The flags. Each of the first five says that more words follow the head, in this order. */
 enum {
     HAS_EARLY = 1 << 0, /* how many early queued messages */
     HAS_ADDRESS = 1 << 1,
@@ -19,8 +19,8 @@ enum {
     PAD_MASK = 7
 };
 
-/* In a queued message's `hops`, beside these: a token of its origin comes with it, of this epoch.
- */
+/* `hops` of a queued message also says that a token of the origin comes with it, and gives the
+ * epoch of the token. */
 enum { TOKEN = 1 << 8, EPOCH_SHIFT = 16 };
 
 typedef struct migration_head {
@@ -40,7 +40,7 @@ typedef struct migration_queued {
     uint32_t op;
     int32_t tag;
     uint16_t handler;
-    uint16_t word_count; /* so many words follow */
+    uint16_t word_count; /* the number of words that follow */
     uint32_t hops;
 } migration_queued;
 
@@ -188,7 +188,7 @@ void fy_data_keep(const fy_objects *objects, fy_record *record)
     if ((record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 && objects->info.shares_memory &&
         ops->heap.keep_for != NULL)
         (void)ops->heap.keep_for(objects->port, record->data,
-                                 objects->rank); /* data may be no block */
+                                 objects->rank); /* fails harmlessly if the data are no block */
     if (objects->store != NULL)
         objects->store->keep(objects->f, record);
 }
@@ -289,7 +289,7 @@ static int read_sources(const fy_objects *objects, const fy_migration *migration
     return 0;
 }
 
-/* `out` is NULL: the queued message has been read before. */
+/* Reads a queued message. If `out` is NULL, only skips it: an earlier call has read it. */
 static int read_queued(fy_objects *objects, ferry_object object, const unsigned char **at,
                        const unsigned char *end, fy_queued_message **out)
 {

@@ -86,7 +86,7 @@ typedef struct fy_record {
     void *data;
     uint64_t left_ns; /* while costs are counted: when its packing began, */
     uint64_t pack_ns; /* and how long it took */
-    double load;      /* of a task, when the type cannot tell */
+    double load;      /* of a task, if its type has no function that tells */
     uint32_t unasked; /* tasks that have run since the type was asked for the loads of the others */
     fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
@@ -101,9 +101,9 @@ typedef struct fy_record {
  * it from there yet. CARRIED: the program takes it there. */
 enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED };
 
-/* A slot of the directory: the knowledge of this rank about an object. `sequence`, which the last
- * message has changed, is not beside `movement`: a load of both together would have to wait for
- * that store. */
+/* A slot of the directory: the knowledge of this rank about an object. `sequence` is not beside
+ * `movement`, because each message changes it: one load of both would have to wait for the last
+ * store. */
 typedef struct fy_entry {
     uint64_t object;
     fy_record *record;
@@ -115,7 +115,8 @@ typedef struct fy_entry {
     uint8_t dead;      /* a tombstone */
 } fy_entry;
 
-/* Calls that tell balance of objects. All but `prepare` are called with the lock held. */
+/* The calls by which this layer tells balance of objects. All but `prepare` are called with the
+ * lock held. */
 typedef struct fy_object_watch {
     int (*prepare)(
         ferry *f); /* before a scheduled object is installed; 0, or the error that prevents it */
@@ -144,7 +145,7 @@ typedef struct fy_object_store {
     void (*end)(ferry *f);           /* the layer closes; all records are freed */
 } fy_object_store;
 
-/* The functions that a store calls: a table is smaller than so many exported functions. */
+/* The functions that a store calls: a table takes less space than exported functions. */
 typedef struct fy_object_calls {
     fy_object_state (*state)(ferry *f, const fy_record *record);
     bool (*unlink)(ferry *f, fy_record *record);
@@ -212,8 +213,8 @@ typedef struct fy_objects {
     fy_link spares; /* unused records, FY_SPARES_MAX at most */
     uint32_t spare_count;
     size_t count;          /* objects here */
-    uint64_t unhandled;    /* queued messages that closing has found */
-    fy_queued_list failed; /* there was no memory yet to tell their senders */
+    uint64_t unhandled;    /* messages that still waited when the layer closed */
+    fy_queued_list failed; /* have failed; there was no memory yet to tell their senders */
     fy_link ready;
     fy_link round; /* the objects of `ready` that run now */
     fy_link pinned;
@@ -221,14 +222,14 @@ typedef struct fy_objects {
     const fy_object_watch *watch;
     ferry_directory_protocol protocol;
     void *protocol_handle; /* the shared object that has the protocol */
-    int told_successor;    /* if this rank leaves: 1 + the rank that was told everything, */
-    uint64_t told_out;     /* when this number of objects had gone */
-    bool helped;           /* the helper thread serves: data of resting objects must be pinned */
-    atomic_bool mail;      /* `done` or `arrivals` may have something: set under the lock */
-    fy_link done;          /* under the lock: DEPARTED and RETURNED */
+    int told_successor; /* 1 + the rank to which this rank, which leaves, sent its entries; or 0 */
+    uint64_t told_out;  /* the objects that had left this rank by then */
+    bool helped;        /* the helper thread serves: data of resting objects must be pinned */
+    atomic_bool mail;   /* `done` or `arrivals` may have something: set under the lock */
+    fy_link done;       /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
     fy_arrival *unregistered; /* arrivals with objects of types that are not registered here yet */
-    int installed;    /* objects that the running kind function has installed; application thread */
+    int installed;    /* frames installed in place since the last progress; application thread */
     bool after_death; /* a rank has died: the messages that it was forwarding are missing */
     uint64_t gap_ns;  /* when to look for messages that wait in vain (gaps.c); 0: none */
     fy_costs *costs;  /* NULL: nothing is counted */
@@ -276,7 +277,7 @@ int fy_fail_absent(ferry *f, const char *call, ferry_object object, const fy_rec
  * belongs to the caller. False if it has begun to leave meanwhile. [application thread] */
 bool fy_record_unlink(ferry *f, fy_record *record);
 
-/* Whether `object` could be the name of one. */
+/* Whether `object` can be a name: it has a number, and its creator is a rank of the job. */
 static inline bool fy_object_is_name(const fy_objects *objects, ferry_object object)
 {
     return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks;
@@ -343,7 +344,8 @@ enum {
 
 fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
 
-/* `rank` has gone, so no more frames come from it: messages that wait for one fail. */
+/* `rank` has gone, so no more frames come from it. Objects that were to come from it are lost, and
+ * messages that wait for them fail. */
 void fy_directory_peer_gone(ferry *f, int rank);
 
 /* A record of the state AWAITED, or NULL. */
@@ -397,26 +399,32 @@ void fy_message_bounce(ferry *f, const fy_envelope *envelope);
 void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error);
 int fy_failed_tell(ferry *f);
 
-/* Runs the queued messages that are overdue, because earlier ones never came. Marks the others that
- * wait as overdue. Returns whether there were any. */
+/* Makes the overdue early messages of an object pending, without the messages missing before them.
+ * Marks the other early messages as overdue. Returns whether there were early messages. */
 bool fy_record_close_gaps(ferry *f, fy_record *record);
 
 /* Bytes held by origin, held.c. */
 
-/* Sends tokens to ranks of which this rank holds too much. With `give`, also takes back the tokens
- * of ranks of which it no longer does. */
+/* Sends tokens to ranks of which this rank holds too much. With `give`, also takes back tokens from
+ * ranks of which it does not hold too much any more. */
 void fy_held_settle(ferry *f, bool give);
 
-/* A message of `origin` was forwarded to `rank`. Too many may find no room there. */
+/* A message of `origin` was forwarded to `rank`. If too many bytes wait for room there, `origin`
+ * will get a token. */
 void fy_held_passed_on(ferry *f, int origin, int rank);
 
-/* The object of `record` is about to leave, with tokens; its queued messages have left, and will be
- * freed; it has not left after all; it has arrived, with tokens. The first two only while there are
- * tokens.
- */
+/* The object of `record` is about to leave: chooses the queued messages that take tokens along.
+ * Called only while there are tokens. */
 void fy_held_mark(ferry *f, const fy_record *record);
+
+/* The object has left, and its queued messages will be freed: their tokens do not count here any
+ * more. Called only while there are tokens. */
 void fy_held_leave(ferry *f, const fy_record *record);
+
+/* The object has not left after all: its queued messages take no tokens along. */
 void fy_held_stay(ferry *f, const fy_record *record);
+
+/* The object has arrived: the tokens of its queued messages count here. */
 void fy_held_arrive(ferry *f, const fy_record *record);
 
 /* Gaps, gaps.c. */
@@ -427,14 +435,14 @@ void fy_gaps_peer_gone(ferry *f, int rank);
 /* A queued message waits before its turn. After a death it may wait in vain. */
 void fy_gaps_watch(ferry *f);
 
-/* When it is time, runs the messages that have waited in vain for long. Returns how many looks it
- * took. */
+/* If `gap_ns` has passed, makes the messages that have waited in vain for long pending. Returns 1
+ * if it has looked, 0 if it is too early. */
 int fy_gaps_close(ferry *f);
 
 /* Running, run.c. */
 
-/* Runs a message on its object, which is RUNNING. True: it is RUNNING still, for the caller to let
- * it rest. False: it has gone to where its handler moved it, or to its end. */
+/* Runs a message on its object, which is RUNNING. True: it is still RUNNING, and the caller lets it
+ * rest. False: the handler has moved or destroyed it, and the record may be gone. */
 bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
                    const ferry_message *message);
 
@@ -583,7 +591,7 @@ void fy_arrivals_end(ferry *f);
 int fy_costs_init(ferry *f);
 void fy_costs_fini(fy_objects *objects);
 
-/* The account of an object, until the next call. */
+/* The account of an object. The pointer is valid until the next call. */
 fy_cost *fy_cost_of(fy_objects *objects, ferry_object object);
 
 /* The time; 0, without reading the clock, if nothing is counted. [either thread] */
@@ -607,7 +615,7 @@ fy_moment fy_cost_moment(const fy_objects *objects);
 void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
                      bool forwarded);
 
-/* Tells of messages that wait here, why.c. [application thread] */
+/* Reports the messages that wait here, why.c. [application thread] */
 void fy_objects_why(ferry *f, fy_why *why);
 
 /* Adds a line per object to a trace file. */

@@ -144,7 +144,7 @@ static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *reco
 }
 
 /* Runs the message. Lets the object rest unless the handler has moved it. The message runs before
- * held ones: their senders sent them after it. */
+ * those that this rank kept for the object, because their senders sent them after it. */
 static void run(ferry *f, piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -165,7 +165,7 @@ static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
 {
     fy_objects *objects = fy_objects_of(f);
     int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
-    /* Ranks that have had the object learn of its end. */
+    /* With a place in `sources`, this rank will be told of the object's end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
     fy_peer *peer = fy_peer_of(f, source);
@@ -180,7 +180,7 @@ static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
     if (record->data == NULL)
         return FERRY_ENOMEM;
     fy_data_keep(objects, record);
-    /* Ends the work of the message and of the move, which is complete. */
+    /* Counts two units of work: the message and the move. The move is complete, so it ends here. */
     peer->work_received += 2;
     peer->moved_in++;
     fy_work_created(f, 2);

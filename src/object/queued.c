@@ -30,7 +30,7 @@ fy_held *fy_held_find(fy_message_store *store, int origin)
     if (slot == NULL) {
         if (fy_table_insert(&store->held, key, &slot) != 0)
             return NULL;
-        store->last[0] = store->last[1] = NULL; /* they may have moved */
+        store->last[0] = store->last[1] = NULL; /* the accounts may have moved */
     }
     return store->last[origin & 1] = slot;
 }
@@ -46,7 +46,9 @@ static inline void hold(fy_message_store *store, fy_held *held, size_t bytes)
     store->unsettled |= held->tokens == 0 && (held->bytes > store->limit_bytes || store->full);
 }
 
-/* When too much is kept every origin of more has an account, which gets it a token. */
+/* Counts the bytes of a message. A task does not count in the account of its origin. While the
+ * store is full, the account is made all the same, because only an origin with an account can get a
+ * token. False: there is no memory for the account. */
 static bool count(fy_message_store *store, int origin, size_t bytes, bool task)
 {
     *store->kept_bytes += bytes;
@@ -64,7 +66,8 @@ static bool count(fy_message_store *store, int origin, size_t bytes, bool task)
 
 static inline void discount(fy_message_store *store, const fy_queued_message *queued)
 {
-    fy_held *held = fy_held_of(store, queued->envelope.origin); /* there is one */
+    fy_held *held =
+        fy_held_of(store, queued->envelope.origin); /* exists: the message counts in it */
     held->bytes -= bytes_of(queued);
     store->unsettled |= held->tokens != 0 && held->bytes <= store->limit_bytes / 2 && !store->full;
 }
@@ -83,8 +86,8 @@ static void release(fy_message_store *store, fy_queued_message *queued)
         free(queued);
 }
 
-/* Word by word, as the program has just written it: copied in larger pieces, each would have to
- * wait until its stores are in the cache, behind those to the rings. */
+/* Copies word by word, as the program has just written the message. A load of a larger piece would
+ * have to wait until these stores are in the cache, after the earlier stores to the rings. */
 static inline void copy_message(ferry_message *to, const ferry_message *from)
 {
     to->handler = from->handler;
@@ -132,7 +135,8 @@ static __attribute__((cold, noinline)) fy_queued_message *make_any(fy_message_st
     return queued;
 }
 
-/* As make_any, of words alone, while nothing is full and the origin was asked for last. */
+/* The fast path of make_any: the message has only words, the pool has an item, the store is not
+ * full and `last` has the account of the origin. */
 fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
                                   uint64_t since_ns, bool task)
 {

@@ -47,7 +47,7 @@ typedef struct fy_held {
     uint64_t origin_plus_1;
     size_t bytes;           /* of queued messages */
     uint32_t onward_plus_1; /* a rank to which this one forwards too much of it; 0: none */
-    uint32_t tokens;        /* that keep the origin from sending */
+    uint32_t tokens;        /* of this rank, which keep the origin from sending */
     uint32_t round;         /* the round in which one of the tokens was marked to leave */
 } fy_held;
 
@@ -71,13 +71,14 @@ typedef struct fy_message_store {
 int fy_message_store_init(fy_message_store *store, size_t limit_bytes, size_t full_bytes,
                           size_t *kept_bytes);
 
-/* Frees all queued messages that fit into the pool. */
+/* Frees the accounts and the pool, with all queued messages that have small data. */
 void fy_message_store_fini(fy_message_store *store);
 
 /* As fy_held_of, for a rank that was not looked up last. */
 fy_held *fy_held_find(fy_message_store *store, int origin);
 
-/* The account of a rank, until the next call; NULL without memory. */
+/* The account of a rank, which is made if there is none. The pointer is valid until the next call.
+ * NULL: there is no memory. */
 static inline fy_held *fy_held_of(fy_message_store *store, int origin)
 {
     fy_held *last = store->last[origin & 1];
@@ -86,7 +87,7 @@ static inline fy_held *fy_held_of(fy_message_store *store, int origin)
                : fy_held_find(store, origin);
 }
 
-/* As fy_queued_create, but fills only the origin of the envelope. */
+/* As fy_queued_create, but the caller fills the envelope. */
 fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
                                   uint64_t since_ns, bool task);
 

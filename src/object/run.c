@@ -15,7 +15,8 @@ static void call_handler(ferry *f, void *arg)
     call->fn(f, call->record->object, call->record->data, call->source, call->message);
 }
 
-/* A scheduler that kept the record as the one that runs would take the next at its place for it. */
+/* Makes the scheduler forget the record, which it may keep as the one that runs. Otherwise it would
+ * take the next record at the same address for this one. */
 static void forget(ferry *f, fy_record *record)
 {
     if (!record->scheduled)
@@ -164,14 +165,14 @@ __attribute__((cold)) void fy_record_end(ferry *f, fy_record *record)
     fy_record_destroy(objects, record);
 }
 
-/* Runs some of the messages that wait for an object. Returns how many. It runs more than one look
- * at the port takes in. Otherwise the number that waits would grow while messages come. */
+/* Runs some of the messages that wait for an object. Returns how many. QUEUED_MAX is more than one
+ * look at the port takes in. Otherwise the queue would grow as long as messages come. */
 static int run_some(ferry *f, fy_record *record)
 {
     enum { QUEUED_MAX = 128 };
     int count = 0;
     bool rests = true;
-    /* The sender may have to learn of the end. */
+    /* The reserve is for the notice to the sender that its message has been handled. */
     while (rests && record->pending.count != 0 && count < QUEUED_MAX && fy_op_end_reserve(f)) {
         fy_queued_message *queued = fy_queued_list_pop(&record->pending);
         record->state = FY_RUNNING;
@@ -243,7 +244,7 @@ fy_queued_message *fy_record_task_take(fy_record *record)
         return NULL;
     record->item.pending--;
     record->item.load -= queued->load;
-    /* Sums of fractions do not come back to zero by themselves. */
+    /* Rounding errors keep a sum of fractions from coming back to zero. */
     if (record->item.pending == 0 || record->item.load < 0)
         record->item.load = 0;
     return queued;

@@ -113,7 +113,7 @@ static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int
     return 0;
 }
 
-/* As post, of a message whose data the target reads where they are. */
+/* As post, but lends the data: the target reads them in the sender's memory. */
 static __attribute__((noinline)) int post_lent(ferry *f, int rank, const fy_envelope *envelope,
                                                const ferry_message *message)
 {
@@ -153,7 +153,7 @@ send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const
     bool lends = op != 0 && !here && route == NULL && fy_wire_extra_bytes(message) == 0 &&
                  fy_may_lend(f, rank, message->data, message->size_bytes, op);
     if (op != 0 && !lends)
-        fy_op_submitted(f, op); /* a message to an object here may end at once */
+        fy_op_submitted(f, op); /* first: the send may end the operation of an object here */
     error = here    ? send_here(f, &envelope, entry->record, message)
             : lends ? post_lent(f, rank, &envelope, message)
                     : post(f, rank, &envelope, message);
@@ -214,7 +214,8 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
     return entry == NULL ? FERRY_ENOMEM : send_by(f, entry, rank, message, track);
 }
 
-/* For an object that is here. FERRY_EAGAIN: send_any finds the reason. */
+/* Does the work of send_plain for an object that has a record here. FERRY_EAGAIN: it did nothing,
+ * and send_any finds the reason. */
 static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entry,
                              const ferry_message *message)
 {
@@ -234,7 +235,8 @@ static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entr
     return 0;
 }
 
-/* As send_any, for a message to a known object if nothing prevents it; not 0 if something does. */
+/* The fast path of send_any, for an object that has an entry. Not 0: it did nothing, and the caller
+ * takes the slow path. */
 static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
                              const ferry_message *message)
 {
@@ -267,7 +269,7 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     if (!is_valid(f, object, message))
         return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
-    /* While costs are counted the slow path is taken, which writes the trail. */
+    /* While costs are counted, the trail must be written, and only the slow path does that. */
     if (track == NULL && entry != NULL && objects->costs == NULL &&
         send_plain(f, objects, entry, message) == 0)
         return 0;
