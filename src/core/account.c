@@ -156,7 +156,8 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
 static void open_batch(ferry *f, uint16_t handler)
 {
     fy_account *a = &f->account;
-    a->outer = a->timed ? a->activity : FERRY_RUNTIME; /* before the first no call was timed */
+    /* Before the first batch no call was timed, so the activity is not known. */
+    a->outer = a->timed ? a->activity : FERRY_RUNTIME;
     a->timed = true;
     f->due |= FY_DUE_ALWAYS;
     a->outer_handler = a->handler;
@@ -262,8 +263,8 @@ void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
 
 void fy_work_shipped(ferry *f, uint64_t count)
 {
-    /* relaxed: the target has the frame that is sent after this before it can count it, and answers
-     * a wave after that; the next wave asks this rank later still. */
+    /* relaxed: this rank sends its frame after this addition. The target counts the frame when it
+     * has it, and only then answers a wave. The next wave asks this rank later still. */
     atomic_fetch_add_explicit(&f->work_shipped, count, memory_order_relaxed);
 }
 

@@ -9,7 +9,7 @@
 #include "core/rank.h"
 
 enum { PIECE_BYTES = 32 * 1024, TAGS_PER_PART = 128 };
-enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_BARRIER = 80 }; /* rounds are below */
+enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_BARRIER = 80 }; /* above the rounds */
 
 /* The piece on which a part works: in place in `out`, or in scratch if `out` is not wanted. */
 typedef struct part {

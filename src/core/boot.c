@@ -91,7 +91,7 @@ static int run_and_close(ferry *f, const program *p)
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
     if (status != 0 && (status & 0xff) == 0)
-        status = EXIT_FAILURE; /* the system keeps 8 bits, and would tell of success */
+        status = EXIT_FAILURE; /* the system keeps only 8 bits, which would mean success */
     if (f->left) {
         fy_rank_destroy(f);
         return status;

@@ -136,8 +136,8 @@ bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size
 static void wake_sleepers(ferry *f, const fy_collective *c)
 {
     for (int i = 0; i < c->ranks; i++)
-        /* seq_cst: after the fence behind our line, or the store of our announcement; pairs with
-         * the store in sleep_a_while */
+        /* seq_cst: after the fence that follows our line, or the store of our announcement; pairs
+         * with the store in sleep_a_while */
         if (i != c->self && atomic_load(&board_of(f, fy_group_rank(c->group, i))->waiting))
             f->ops->heap.rouse(f->port, fy_group_rank(c->group, i));
 }

@@ -182,8 +182,8 @@ int ferry_collective_run(ferry *f, const ferry_collective *given)
                              what.kind == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
 }
 
-/* Its operation was cancelled or timed out. Its buffers are the caller's again, so that it cannot
- * go on; the others, which would wait for this rank's part, are told. */
+/* The operation of a call was cancelled or has timed out. The buffers belong to the caller again,
+ * so the call cannot go on. The other ranks would wait for this rank's part, so they are told. */
 static void on_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     fy_collective *c = arg;

@@ -167,7 +167,7 @@ void fy_collective_tell(ferry *f, const fy_collective *c)
         .words = {c->call.what, c->call.size_bytes, c->call.signature, c->group->id}};
     for (uint32_t i = 0; i < c->post_count; i++)
         if (c->posts[i].open && !c->posts[i].complete)
-            (void)fy_send(f, FY_DATA, c->posts[i].source, &frame); /* of the dead others tell */
+            (void)fy_send(f, FY_DATA, c->posts[i].source, &frame); /* deaths are reported anyway */
 }
 
 /* Call `number` of group `id`, if it runs. */
@@ -278,7 +278,8 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
     if (frame->tag == TAG_ABORT) {
         if (c->number == 1)
             note_quitter(f, c->group, source);
-        /* The event that a rank is gone comes first, then the calls that fail for it. */
+        /* A rank has died, and this rank has not learnt of it yet. The program must get the event
+         * of the death before its call fails, so the frame is kept. */
         if ((int64_t)frame->words[0] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
             return false;
         take_abort(f, c, source, frame);
@@ -366,7 +367,7 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
         if (c == NULL)
             look_misfit(f, source, frame);
         else if (c->error != 0 && !c->by_board)
-            fy_collective_advance(f, c); /* while the message of its error is there */
+            fy_collective_advance(f, c); /* now, while the error text is that of this call */
         return FY_TAKEN;
     }
     if (frame->tag == TAG_ABORT && fails_quiescence(f, frame))
@@ -442,7 +443,7 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
 {
     if (c->error != 0)
         return;
-    c->told = rank == c->group->dead; /* a death is known to all by itself */
+    c->told = rank == c->group->dead; /* every rank learns of a death from its port */
     c->error =
         fail(f, c->group, c->number, FERRY_EPEER, "rank %d %s", rank, fy_peer_outcome(f, rank));
 }
@@ -453,7 +454,7 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
         return;
     const fy_group *group = c->group, *parent = group->parent;
     c->error = fy_loss_check(f, name_of(&c->call));
-    c->told = c->error != 0; /* all learn of it as this rank has */
+    c->told = c->error != 0; /* all ranks learn of a loss as this one has */
     if (c->error == 0 && group->dead >= 0)
         fy_collective_lack(f, c, group->dead);
     else if (parent != NULL && parent->dead >= 0)
@@ -481,7 +482,8 @@ void fy_collectives_fail_lost(ferry *f)
 {
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
-        /* This comes first, because the frames of other ranks that failed say less. */
+        /* First what this rank knows of a loss, because that says more than the frames of other
+         * ranks that have failed. */
         fy_collective_look_lost(f, c);
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);

@@ -7,8 +7,9 @@
 
 enum { LEAVE_WORDS = 3 };
 
-/* words: kind; of SUCCESSOR: whose, who; of MAY: how many objects went there; of ASK, as the last
- * word: the last call that the source makes with the members. */
+/* words[0] is the kind. The other two words of SUCCESSOR are a rank and its successor. words[1] of
+ * MAY is the number of objects that the source has ever sent to the rank that leaves. words[2] of
+ * ASK is the number of the last call that the source makes with the members. */
 typedef enum leave_kind {
     LEAVE_ASK,       /* the source wants to leave */
     LEAVE_MAY,       /* the answer */
@@ -84,7 +85,8 @@ static void note_leaving(ferry *f, int rank, uint32_t last)
     fy_layers_members(f);
 }
 
-/* Chains end (leave.h). A chain that does not end comes from a broken rank. */
+/* Notes that `who` is the successor of `whose`. False: the source is broken, because the chain of
+ * successors would not end (leave.h), or because only this rank may name its successor. */
 static bool note_successor(ferry *f, int whose, int who)
 {
     int end = who;

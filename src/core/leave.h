@@ -1,18 +1,18 @@
 /* Leave: a rank goes while the others stay, and no data, object or message is lost.
  *
- * 1. It says that it is leaving. Each other rank decides to send it no more objects, waits until
- * those on their way have gone, and answers. The answer says how many it has ever sent: some may
- * come later.
+ * 1. The rank says that it is leaving. Each other rank decides to send it no more objects, waits
+ * until the objects in flight to it have gone, and answers. The answer says how many objects the
+ * other rank has ever sent to it, because some may come after the answer.
  * 2. Its layers give their data, and all they know, to one successor.
- * 3. It names the successor, first to itself; each answers, and from then on asks the successor
- * instead.
+ * 3. It names the successor, first to the successor itself. Each rank answers, and from then on
+ * asks the successor instead.
  * 4. It handles the frames that came before the answers, and closes its port.
  *
- * A rank that joins meanwhile is asked like the others; the rank that has taken it in tells it
- * which successor has which handover. A successor may leave, to a successor of its own: it has
- * answered 1 before, and a rank that leaves knows which ranks are leaving already and chooses
- * another, so the chain of successors ends. A successor that dies is replaced. Application thread
- * only. */
+ * A rank that joins meanwhile is asked like the others. The rank that has taken it in tells it
+ * which successor has which handover. A successor may leave too, to a successor of its own. It has
+ * answered step 1 of the first rank before. So a rank that leaves knows which ranks are leaving
+ * already, and chooses another: the chain of successors ends. A successor that dies is replaced.
+ * Application thread only. */
 #ifndef FY_LEAVE_H
 #define FY_LEAVE_H
 
@@ -25,7 +25,7 @@ typedef struct fy_leaves {
     uint64_t *leaving; /* a bit per rank, this one included */
     uint64_t *waiting; /* the other ranks that have no answer yet */
     uint64_t *asked[FY_LEAVE_STEPS], *answered[FY_LEAVE_STEPS]; /* of this rank's own leaving */
-    uint32_t *promised; /* the number of objects that each rank has ever sent */
+    uint32_t *promised; /* the number of objects that each rank has ever sent here */
     uint32_t *last;     /* the last call that each leaving rank makes with the members */
     int waiting_count;
 } fy_leaves;

@@ -24,7 +24,7 @@ static void tell_all(ferry *f)
                             .size_bytes = strlen(loss->reason)};
     for (int rank = 0; rank < f->ranks; rank++)
         if (rank != f->rank && !fy_peer_is_gone(f, rank))
-            (void)fy_send(f, FY_DATA, rank, &frame); /* without memory: they wait until we end */
+            (void)fy_send(f, FY_DATA, rank, &frame); /* without memory: it waits for our end */
 }
 
 void fy_loss_note(ferry *f, int error, const char *format, ...)

@@ -120,6 +120,6 @@ void fy_mail_peer_gone(ferry *f, int rank)
         bool last = next == all && at->prev == all;
         fy_packet_destroy(&f->packets, fy_item_take(mail, item));
         if (last)
-            break; /* the key is gone with it */
+            break; /* the key, which has the list, is gone too */
     }
 }

@@ -96,7 +96,8 @@ int fy_want_place(fy_mail *mail, fy_want *want)
     want->key = make(mail, key_of(way_of(want->rank, want->tag), want->rank, want->tag));
     if (want->key == NULL)
         return FERRY_ENOMEM;
-    /* Only a receive whose message was withdrawn is older than others. */
+    /* A new receive is the youngest of its list. A receive whose message was withdrawn comes back,
+     * and goes before the younger ones. */
     fy_link *before = &want->key->wants;
     while (before->prev != &want->key->wants &&
            ((const fy_want *)(void *)before->prev)->order > want->order)

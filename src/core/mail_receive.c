@@ -13,7 +13,7 @@ enum {
     PARTS = 4,
     PIECE_MIN = 16 * 1024,
     PIECE_MAX = 128 * 1024,
-    PIECES_MAX = 4, /* asked for and not here */
+    PIECES_MAX = 4, /* pieces that are asked for and have not come */
 };
 
 static void give_credit(ferry *f, int source, size_t size_bytes)

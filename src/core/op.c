@@ -94,7 +94,7 @@ static void start_timer(ferry *f, fy_op_record *record, uint64_t timeout_ns)
     fy_ops *ops = &f->ops_table;
     uint64_t now = f->ops->host.now(f->port);
     if (timeout_ns > UINT64_MAX / 2 - now)
-        return; /* for ever */
+        return; /* it never times out */
     record->timeout_ns = timeout_ns;
     fy_wheel_add(ops->wheel, &record->timer, now + timeout_ns);
     if (ops->timers++ == 0)
@@ -123,8 +123,8 @@ static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
     return record;
 }
 
-/* All fields, one by one, here and below: a whole one would be made elsewhere and copied, and this
- * comes before the message is on its way. */
+/* Sets all fields one by one, as fill does too. The compiler would make a whole struct elsewhere
+ * and copy it, and the message cannot leave before this is done. */
 static void fill_receipt(ferry_receipt *receipt, int local_rank)
 {
     receipt->error = 0;
@@ -296,7 +296,7 @@ static void give_back(ferry *f, fy_op_record *record)
 
 void fy_op_forget(fy_ops *ops, fy_op_record *record)
 {
-    /* One that is on the list is released from there. */
+    /* A record on the list of events is released when it is taken from there. */
     if (record->open || record->queued)
         record->state = FY_OP_SILENT;
     else
@@ -361,7 +361,7 @@ static bool fails_later(const ferry *f, const fy_op_record *record, int error)
 
 static void end_open(ferry *f, fy_op_record *record, int error)
 {
-    record->gone = NULL; /* its layer is done with it */
+    record->gone = NULL; /* the layer has finished with it */
     if (fails_later(f, record, error))
         return;
     record->open = false;
@@ -432,7 +432,8 @@ __attribute__((cold)) void fy_op_drop(ferry *f, uint32_t op)
     }
     record->open = record->has_handle = record->submitted_due = record->lent = false;
     memset(record->callbacks, 0, sizeof(record->callbacks));
-    /* It may have ended already, while its call polled: then it leaves the list in silence. */
+    /* If its call polled, the operation may have ended already. Then the record is on the list of
+     * events, and leaves it without a callback. */
     record->state = FY_OP_ENDED;
     if (!record->queued)
         release(ops, record);

@@ -2,10 +2,10 @@
  *
  * A record is named by index and generation, so an end that comes twice, or by mistake, finds no
  * record. States: pending -> ended (its callbacks wait for a poll) -> done (its ferry_op waits to
- * be tested) -> free. Only fy_ops_deliver runs callbacks. A record that has timed out or was
- * cancelled keeps its name (`open`) until the end has come that is now silent. However late that
- * end comes, it finds no later operation. When it has come, or cannot come any more, the record is
- * free. */
+ * be tested) -> free. Only fy_ops_deliver runs callbacks. After a timeout or a cancellation, the
+ * end from the target is still to come, and nobody will be told of it. Until it comes, the record
+ * keeps its name (`open`). So a late end finds no later operation. When it has come, or cannot come
+ * any more, the record is free. */
 #ifndef FY_OP_H
 #define FY_OP_H
 
@@ -27,7 +27,7 @@ typedef enum fy_op_state {
     FY_OP_SILENT /* the owner does not ask any more, but the name is in use */
 } fy_op_state;
 
-/* By ferry_event. */
+/* The size of tables with a place for each ferry_event. */
 enum { FY_EVENTS = FERRY_FAILED + 1 };
 
 typedef struct fy_op_record {

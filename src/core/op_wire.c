@@ -24,7 +24,8 @@ void fy_op_end_release(ferry *f, void *held)
         fy_pool_put(&f->packets, held);
 }
 
-/* By a packet of the pool: to this rank, to a peer without room, or to be counted. */
+/* Sends an end in a packet of the pool. Used for an end to this rank, an end to a peer without
+ * room, and an end that a profile counts. */
 static __attribute__((noinline)) void tell_later(ferry *f, int rank, const fy_frame *frame)
 {
     fy_packet *packet = fy_packet_create(&f->packets, 0);

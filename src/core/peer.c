@@ -149,7 +149,7 @@ static void settle(ferry *f, int rank, bool died)
         fy_leave_tell(f, rank);
         fy_join_tell(f, rank);
     }
-    /* The work of starting it is over only here, when the members are told apart by it. */
+    /* Starting a rank counts as work. It ends only now, when the set of ranks has changed. */
     if (awaited)
         f->work_finished++;
     if (awaited && died)
@@ -157,7 +157,7 @@ static void settle(ferry *f, int rank, bool died)
     if (!died || awaited)
         tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
     if (died)
-        forget(f, rank); /* it may have come and gone unseen */
+        forget(f, rank); /* it may have joined and gone without being noticed here */
 }
 
 /* Returns how many have come. Outside of a poll it also counts those that never will. */
@@ -188,7 +188,7 @@ bool fy_peers_arrived(ferry *f, int rank)
 {
     if (!fy_set_has(f->peers.absent, rank))
         return false;
-    (void)look_for_newcomers(f, true); /* who delivers the frame looks again */
+    (void)look_for_newcomers(f, true); /* not counted: the call that delivers looks again */
     return !fy_set_has(f->peers.gone, rank);
 }
 

@@ -61,7 +61,8 @@ void fy_peers_ignore(ferry *f);
 /* Whether a frame from `rank`, which counts as gone, comes from a rank that has just joined. */
 bool fy_peers_arrived(ferry *f, int rank);
 
-/* How many present peers have lower numbers than `rank`; and the rank that has so many below it. */
+/* fy_peers_index: the number of ranks below `rank` that are not gone. fy_peers_at: the rank that
+ * has `index` of them below it. */
 int fy_peers_index(const ferry *f, int rank);
 int fy_peers_at(const ferry *f, int index);
 

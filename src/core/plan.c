@@ -87,7 +87,7 @@ void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, co
 {
     const fy_step step = {
         .kind = FY_STEP_COMBINE, .to = into, .from = low, .high = high, .size_bytes = size_bytes};
-    if (size_bytes > 0) /* a program's operation need not know what nothing is */
+    if (size_bytes > 0) /* an operation of the program need not accept 0 values */
         add_step(f, c, step);
 }
 

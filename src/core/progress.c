@@ -94,7 +94,7 @@ static __attribute__((noinline)) fy_verdict deliver_slowly(ferry *f, int source,
 fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
-    /* As deliver_slowly, if nothing prevents the delivery. */
+    /* The fast path of deliver_slowly. */
     if (((uint32_t)f->peers.gone_count | f->slow_lanes | f->tags.count | f->filtered) == 0 &&
         frame->kind < FY_KINDS && (uint32_t)source < (uint32_t)f->ranks &&
         f->kinds[frame->kind] != NULL)
@@ -201,7 +201,7 @@ void fy_layer_watch(ferry *f, const _Atomic uint32_t *word)
     f->watch = word;
 }
 
-/* Others may have something for a layer. */
+/* Whether the helper or another rank may have left something for a layer. */
 static inline bool is_called(const ferry *f)
 {
     /* relaxed: the layer acquires */
@@ -304,8 +304,8 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
 fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
 {
     (void)frame;
-    /* relaxed: pairs with settle_refusals; a word, and nothing behind it. If several come
-     * together, the last is heard; the others say it again. */
+    /* relaxed: pairs with settle_refusals; no other data depend on the word. If several ranks
+     * refuse, only the last counts; the others tell it again. */
     atomic_store_explicit(&f->refuser, source + 1, memory_order_relaxed);
     return FY_TAKEN;
 }

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-/* Where a packet's data lies: 16-byte aligned behind its head. */
+/* The offset of a packet's data, which follow its head, aligned to 16 bytes. */
 enum { DATA_OFFSET = (sizeof(fy_packet) + 15) / 16 * 16, PACKETS_PER_CHUNK = 64 };
 
 void fy_packet_pool_init(fy_pool *pool)

@@ -48,8 +48,9 @@ enum { NUMBERS_APART = 1 << 16 };
  * `finished` its handlers and who it is: WHO_... */
 typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
-/* The source closes; its main function has returned; its number counts, since it is a member of the
- * group and knows of no death. */
+/* ASK and HERE carry these flags of their source. CLOSES: it closes. RETURNED: its main function
+ * has returned. COUNTS: its number of collectives counts, because it is a member of the group and
+ * knows of no death. */
 enum { WHO_CLOSES = 1, WHO_RETURNED = 2, WHO_COUNTS = 4, WHO_SHIFT = 32 };
 
 /* A rank that was not asked for this time tells its parent that it is here. This serves only the
@@ -81,7 +82,8 @@ static int child_count(const ferry *f)
     return left < FAN_OUT ? left : FAN_OUT;
 }
 
-/* Work of the living that this rank has created and finished. */
+/* The work that this rank has created and finished. Work exchanged with ranks that are gone is
+ * added, so that the sums over the living ranks balance. */
 static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
 {
     *created = f->work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
@@ -261,7 +263,7 @@ void fy_quiesce_members_changed(ferry *f)
     q->was_balanced = false;
     q->begin_ns = 0;
     if (q->announced_epoch != 0)
-        (void)announce(f); /* without memory: they wait until this rank ends */
+        (void)announce(f); /* without memory the others wait until this rank ends */
     fy_control_unlock(f);
 }
 
@@ -466,7 +468,7 @@ static int run(ferry *f)
         if (error == 0 && f->quiescence.broken)
             error = FERRY_ECANCELED;
         if (error != 0 && is_announced(f))
-            error = 0; /* it has ended with the part of all */
+            error = 0; /* all ranks have done their part, so the epoch has ended */
         if (error != 0 || f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;

@@ -25,7 +25,7 @@ typedef struct fy_quiescence {
     int asker;               /* who asked; -1: this rank is the root */
     uint32_t asker_handlers; /* its signature of them */
     uint32_t wave;
-    uint32_t begun; /* waves this rank has started: no number serves twice */
+    uint32_t begun; /* waves this rank has started; gives each wave its own number */
     int answers;    /* of children, with the sums of what they reported */
     uint64_t created, finished;
 
@@ -38,19 +38,19 @@ typedef struct fy_quiescence {
     uint64_t
         here_ns; /* when to tell the parent that this rank is here; 0: it was told. App thread */
 
-    /* At the root: what the wave before came to. */
+    /* At the root: the result of the wave before. */
     bool was_balanced;
     uint64_t last_created, last_finished;
-    uint64_t unmoved_ns; /* since when they have come to the same */
-    uint64_t begin_ns;   /* the next wave's time; 0: at once. Application thread only */
+    uint64_t unmoved_ns; /* since when waves have given the same sums */
+    uint64_t begin_ns;   /* when the next wave begins; 0: immediately. Application thread only */
 } fy_quiescence;
 
 /* FERRY_ENOMEM. */
 int fy_quiesce_init(ferry *f);
 void fy_quiesce_fini(ferry *f);
 
-/* A peer has gone, or joined: the waves begin anew, among those that are there now, and who knows
- * of an announcement tells its new neighbours. */
+/* A peer has gone, or joined. The waves begin anew, among the ranks that are present now. A rank
+ * that knows that an epoch has ended tells its new neighbours. */
 void fy_quiesce_members_changed(ferry *f);
 
 /* Looks whether a rank that was seen in a quiescence will not make the collectives that run here.

@@ -100,7 +100,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
 {
     int error = fy_port_check(port);
     if (error != 0)
-        return error; /* nothing of the port can be called */
+        return error; /* no function of the port can be called */
     ferry *f = fy_calloc(1, sizeof(*f));
     if (f == NULL) {
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for a rank");
@@ -182,8 +182,8 @@ static int closing_barrier(ferry *f)
     if (joins || (f->peers.gone_count != 0 && goes_on(f)))
         return fy_quiesce(f, FY_DOING_CLOSE);
     int error = fy_barrier(f, FY_DOING_CLOSE);
-    /* All ranks have come, and know of no loss. So the ranks that are still here need no notice of
-     * those that leave. */
+    /* All ranks have made the last barrier, and know of no loss. So no rank needs to be told when
+     * another one ends. */
     if (error == 0 && f->closing == FY_CLOSING_LAST && f->peers.gone_count == 0 &&
         f->ops->members.end_quietly != NULL)
         f->ops->members.end_quietly(f->port);
@@ -221,7 +221,7 @@ int fy_rank_close(ferry *f)
     fy_patience patience = {0};
     while (error == 0 && f->slow_lanes != 0)
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
-    /* All launchers tell of a rank that died in a line of their own. */
+    /* Every launcher reports a dead rank itself, so FERRY_EPEER is not logged here. */
     if (error != 0 && error != FERRY_EPEER)
         fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);
     if (error != 0 && f->kept_by_main && !f->left)

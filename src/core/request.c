@@ -95,7 +95,8 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
         fy_op_drop(f, op);
         return error;
     }
-    /* The request need not wait for this. Data that are not lent are not needed any more. */
+    /* The record is completed after the request has gone, which need not wait for that. If the data
+     * are not lent, nobody reads them any more, so the operation is submitted. */
     const fy_op_about about = {.handler = message->handler,
                                .local_address = (void *)(uintptr_t)message->data};
     fy_op_describe(f, op, &about);
@@ -116,7 +117,8 @@ static __attribute__((noinline)) int send_any(ferry *f, int rank, const ferry_me
     return send_frame(f, rank, &frame, true);
 }
 
-/* As send_any, for words alone if nothing prevents it; not 0 if something does. */
+/* The fast path of send_any, for a message without data. Not 0: nothing was sent, and the caller
+ * takes the slow path. */
 static inline int send_plain(ferry *f, int rank, const ferry_message *message)
 {
     fy_frame frame;
@@ -282,7 +284,7 @@ fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
         fy_run_end(f, FY_DOING_HANDLER);
         f->stats.requests_handled++;
     } else {
-        (void)fy_request_run(f, source, frame); /* the source does not want to know */
+        (void)fy_request_run(f, source, frame); /* the source does not ask for the result */
     }
     fy_frame_done(f);
     peer->work_received++;

@@ -164,7 +164,8 @@ static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int ra
         return 0;
     if (error == FERRY_EAGAIN)
         return keep_copy(f, (int)lane, rank, frame, call);
-    /* No call fails because of one of these, and a call that has failed keeps its error text. */
+    /* No call of the program fails because such a frame is not sent. So no error text is written: a
+     * call that has failed for another reason keeps its own. */
     bool unsaid =
         lane == FY_CONTROL || frame->kind == FY_KIND_COLLECTIVE || frame->kind == FY_KIND_LOSS;
     return error == FERRY_EPEER && unsaid ? error : port_failed(f, rank, error);
@@ -230,7 +231,7 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     int error = FERRY_EAGAIN;
     if (peer == NULL)
         return FERRY_ENOMEM;
-    /* As below, if nothing prevents it. */
+    /* The fast path of send_message_slowly. */
     if (f->profile == NULL && f->slow_lanes == 0 && rank != f->rank &&
         (!own || fy_credit_is_plenty(f)))
         error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
@@ -323,7 +324,7 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
     if (f->profile != NULL)
         return send_counted(f, rank, frame, call, send_paced);
-    /* As in send_data and send_paced, if nothing prevents it. */
+    /* The fast path of send_paced. */
     if (f->slow_lanes == 0 && rank != f->rank) {
         int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
         if (error == 0)

@@ -110,7 +110,7 @@ void fy_why_look(ferry *f)
 /* Whether a frame has asked and nobody has answered. */
 static bool is_asked(ferry *f)
 {
-    /* relaxed: a word, and nothing behind it; whoever takes it back answers */
+    /* relaxed: no other data depend on the word. The thread that resets it answers. */
     return atomic_load_explicit(&f->why_asked, memory_order_relaxed) &&
            atomic_exchange_explicit(&f->why_asked, false, memory_order_relaxed);
 }
@@ -159,7 +159,7 @@ static void ask_by_frames(ferry *f)
     const fy_frame frame = {.kind = FY_KIND_WHY};
     for (int rank = 0; rank < f->ranks; rank++)
         if (rank != f->rank && !fy_peer_is_gone(f, rank))
-            (void)fy_send(f, FY_CONTROL, rank, &frame); /* who is not asked is not told of */
+            (void)fy_send(f, FY_CONTROL, rank, &frame); /* after an error that rank is left out */
 }
 
 void fy_why_ask(ferry *f)
