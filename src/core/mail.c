@@ -22,7 +22,7 @@
 
 _Static_assert(FY_MAIL_MARKS * sizeof(fy_mail_mark) <= FY_BOARD_MARKS_BYTES, "they have room");
 
-static const uint8_t mail_words[FY_MAIL_SORTS] = {0, 4, 4, 2, 1, 3, 1};
+static const uint8_t mail_words[FY_MAIL_SORTS] = {0, 4, 4, 2, 2, 3, 1};
 
 fy_frame fy_mail_frame(fy_mail_kind kind)
 {

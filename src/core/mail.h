@@ -102,7 +102,7 @@ typedef enum fy_mail_kind {
     FY_MAIL_OFFER,  /* size, address or 0, number, mark; the frame's op is the offer */
     FY_MAIL_PULL,   /* offer, receive, offset, size of the piece */
     FY_MAIL_PIECE,  /* receive, offset */
-    FY_MAIL_GONE,   /* receive */
+    FY_MAIL_GONE,   /* receive, offer */
     FY_MAIL_DONE,   /* offer, error, size allowed */
     FY_MAIL_CREDIT, /* bytes */
     FY_MAIL_SORTS

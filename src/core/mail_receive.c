@@ -294,10 +294,10 @@ fy_verdict fy_mail_take_piece(ferry *f, int source, const fy_frame *frame)
 __attribute__((cold)) void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame)
 {
     fy_want *want = pulling(f, source, frame);
-    if (want == NULL)
+    /* The source answers each PULL of the offer in this way. After the first of these answers the
+     * receive may pull another offer of the same source, so the later ones must not end that. */
+    if (want == NULL || want->offer != (uint32_t)frame->words[1])
         return;
-    /* Pieces of the old offer may be asked for still: they will be answered alike, and find no
-     * receive that pulls from its start. */
     want->source = -1;
     forget_meeting(f, want);
     post_again(f, want);

@@ -180,7 +180,7 @@ fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame)
     }
     fy_frame answer = fy_mail_frame(known ? FY_MAIL_PIECE : FY_MAIL_GONE);
     answer.words[0] = frame->words[1];
-    answer.words[1] = offset;
+    answer.words[1] = known ? offset : frame->words[0];
     answer.data = known && size_bytes > 0 ? o->data + offset : NULL;
     answer.size_bytes = known ? size_bytes : 0;
     return fy_send(f, FY_DATA, source, &answer) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;

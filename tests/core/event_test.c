@@ -425,6 +425,27 @@ static void test_event_withdrawn_message_leaves_its_receive(void **state)
     job_close(&s.job);
 }
 
+static void test_event_withdrawn_offer_spares_the_next(void **state)
+{
+    (void)state;
+    scene s;
+    scene_open(&s);
+    static char data[50000], buffer[50000];
+    witness in = {0}, out = {0}, next = {0};
+    ferry_op op;
+    ferry_track receive = track_to(&in), send = track_to(&out), second = track_to(&next);
+    send.op = &op;
+    assert_int_equal(ferry_send(s.job.f[0], 1, 1, data, sizeof(data), &send), 0);
+    assert_int_equal(ferry_send(s.job.f[0], 1, 1, data, sizeof(data), &second), 0);
+    job_settle(&s.job);
+    assert_int_equal(ferry_op_cancel(s.job.f[0], &op), 0);
+    assert_int_equal(ferry_receive(s.job.f[1], 0, 1, buffer, sizeof(buffer), &receive), 0);
+    job_settle(&s.job);
+    assert_int_equal(in.counts[FERRY_COMPLETED], 1);
+    assert_int_equal(next.counts[FERRY_COMPLETED], 1);
+    job_close(&s.job);
+}
+
 /* The target copies messages that lie in the shared heap from there; their source does nothing. If
  * there are more of them than marks, the rest go without marks. A message that was cancelled is not
  * copied. */
@@ -547,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_event_too_long_a_message_fails_on_both_sides),
         cmocka_unit_test(test_event_long_messages_are_pulled),
         cmocka_unit_test(test_event_withdrawn_message_leaves_its_receive),
+        cmocka_unit_test(test_event_withdrawn_offer_spares_the_next),
         cmocka_unit_test(test_event_shared_messages_are_copied_by_the_target),
         cmocka_unit_test(test_event_wheel_is_never_early_and_in_order),
         cmocka_unit_test(test_event_background_answers_while_the_program_computes),
