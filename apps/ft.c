@@ -13,6 +13,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/complex_of.h"
 #include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
@@ -89,16 +90,6 @@ typedef struct solver {
     number *scratch;
     cost cost;
 } solver;
-
-/* As CMPLX, which not every compiler has. */
-static number complex_of(double real, double imaginary)
-{
-    union {
-        double part[2];
-        number whole;
-    } value = {{real, imaginary}};
-    return value.whole;
-}
 
 static void check(ferry *f, int error)
 {

@@ -3,6 +3,7 @@
  *   R(n, m)(x + y) = sum over k, l of R(k, l)(x) R(n - k, m - l)(y)
  *   S(n, m)(x + y) = sum over k, l of (-1)^k conj(R(k, l)(y)) S(n + k, m + l)(x), if |y| < |x| */
 #include "fmm/expansion.h"
+#include "common/complex_of.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ enum { SIGNED_MAX = (2 * ORDER_MAX + 1) * (2 * ORDER_MAX + 1) };
 static double complex times(double complex a, double complex b)
 {
     double re = creal(a) * creal(b) - cimag(a) * cimag(b);
-    return CMPLX(re, creal(a) * cimag(b) + cimag(a) * creal(b));
+    return complex_of(re, creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 /* Coefficient (n, m) of any sign of m. */
@@ -29,7 +30,7 @@ static double complex coefficient(const double complex *c, int n, int m)
 static void regular(int order, const double at[3], double complex *out)
 {
     const double z = at[2], r2 = at[0] * at[0] + at[1] * at[1] + z * z;
-    const double complex xy = CMPLX(at[0], at[1]);
+    const double complex xy = complex_of(at[0], at[1]);
     out[0] = 1;
     for (int n = 1; n <= order; n++) {
         out[expansion_place(n, n)] = times(xy, out[expansion_place(n - 1, n - 1)]) / (2 * n);

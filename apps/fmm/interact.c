@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/complex_of.h"
 #include "fmm/tree.h"
 
 /* Interactions by expansions that wait until LANES of them are there. They end in a local expansion
@@ -52,9 +53,9 @@ static void flush(batch *b, const method *m)
     for (size_t i = 0; i < b->c.count; i++) {
         double complex here[3], *to = b->locals[i];
         for (size_t k = 0; to == NULL && k < 3; k++)
-            here[k] = CMPLX(out->re[k][i], out->im[k][i]);
+            here[k] = complex_of(out->re[k][i], out->im[k][i]);
         for (size_t k = 0; to != NULL && k < expansion_terms(b->c.out); k++)
-            to[k] += CMPLX(out->re[k][i], out->im[k][i]);
+            to[k] += complex_of(out->re[k][i], out->im[k][i]);
         double value[4];
         if (to == NULL) {
             expansion_value(here, value);
