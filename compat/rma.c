@@ -63,16 +63,10 @@ void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int p
         send(remote, source, size_bytes, pe, NULL);
 }
 
-static __attribute__((noinline)) void put_anywhere(void *dest, const void *source,
-                                                   size_t size_bytes, int pe)
+/* Puts by messages, and waits until `source` may change. */
+static __attribute__((noinline)) void send_and_wait(char *remote, const void *source,
+                                                    size_t size_bytes, int pe)
 {
-    char *remote;
-    if (size_bytes == 0)
-        return;
-    if (fy_shmem_locate(dest, size_bytes, pe, &remote)) {
-        copy(remote, source, size_bytes);
-        return;
-    }
     bool submitted = false;
     unsigned turns = 0;
     send(remote, source, size_bytes, pe, &submitted);
@@ -80,13 +74,20 @@ static __attribute__((noinline)) void put_anywhere(void *dest, const void *sourc
         fy_compat_turn(&turns);
 }
 
-void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
+static inline void put(void *dest, const void *source, size_t size_bytes, int pe)
 {
-    char *remote = fy_shmem_direct(dest, size_bytes, pe);
-    if (remote != NULL)
+    char *remote;
+    if (size_bytes == 0)
+        return;
+    if (fy_shmem_locate(dest, size_bytes, pe, &remote))
         copy(remote, source, size_bytes);
     else
-        put_anywhere(dest, source, size_bytes, pe);
+        send_and_wait(remote, source, size_bytes, pe);
+}
+
+void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
+{
+    put(dest, source, size_bytes, pe);
 }
 
 void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
@@ -182,11 +183,7 @@ static void get_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t
     STRIDED(shmem_##NAME##_iput, shmem_##NAME##_iget, TYPE, sizeof(TYPE))                          \
     void shmem_##NAME##_p(TYPE *dest, TYPE value, int pe)                                          \
     {                                                                                              \
-        char *remote = fy_shmem_direct(dest, sizeof(value), pe);                                   \
-        if (remote != NULL)                                                                        \
-            copy(remote, &value, sizeof(value));                                                   \
-        else                                                                                       \
-            put_anywhere(dest, &value, sizeof(value), pe);                                         \
+        put(dest, &value, sizeof(value), pe);                                                      \
     }                                                                                              \
     TYPE shmem_##NAME##_g(const TYPE *source, int pe)                                              \
     {                                                                                              \

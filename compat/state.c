@@ -31,17 +31,13 @@ bool fy_shmem_is_symmetric(const void *address, size_t size_bytes)
            is_within(address, size_bytes, s->data, s->data_bytes);
 }
 
-bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote)
+bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char **remote)
 {
     const fy_shmem_state *s = &fy_shmem_pe;
     if (s->heap == NULL)
         fy_compat_fail("a call before shmem_init or after shmem_finalize");
     if (pe < 0 || pe >= fy_compat.count)
         fy_compat_fail("PE %d does not exist (the job has PEs 0..%d)", pe, fy_compat.count - 1);
-    if (is_within(address, size_bytes, s->heap, s->heap_bytes)) {
-        *remote = s->heaps[pe] + ((const char *)address - s->heap);
-        return fy_compat.mapped[pe];
-    }
     if (!is_within(address, size_bytes, s->data, s->data_bytes))
         fy_compat_fail("%p with %zu bytes is not symmetric: expected memory of shmem_malloc or a "
                        "variable of the program",

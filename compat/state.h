@@ -36,19 +36,19 @@ typedef struct fy_shmem_state {
 
 extern fy_shmem_state fy_shmem_pe;
 
+/* As fy_shmem_locate, outside the symmetric heap. Ends the job if the address is not symmetric. */
+bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char **remote);
 /* Where `address` of this PE is on `pe`, in `*remote`. Gives whether this process may use it. Ends
  * the job if the address is not symmetric. */
-bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote);
-/* Where that is, if it is in the symmetric heap and this process may use it; else NULL. */
-static inline char *fy_shmem_direct(const void *address, size_t size_bytes, int pe)
+static inline bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote)
 {
     const fy_shmem_state *s = &fy_shmem_pe;
     size_t offset = (uintptr_t)address - (uintptr_t)s->heap;
     bool is_pe = (unsigned)pe < (unsigned)fy_compat.count;
-    if (!is_pe || offset >= s->heap_bytes || size_bytes > s->heap_bytes - offset ||
-        !fy_compat.mapped[pe])
-        return NULL;
-    return s->heaps[pe] + offset;
+    if (!is_pe || offset > s->heap_bytes || size_bytes > s->heap_bytes - offset)
+        return fy_shmem_locate_data(address, size_bytes, pe, remote);
+    *remote = s->heaps[pe] + offset;
+    return fy_compat.mapped[pe];
 }
 /* Whether [address, address + size_bytes) is symmetric. */
 bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
