@@ -79,6 +79,17 @@ static bool has_ended(front_mesher *m, char *error)
     return false;
 }
 
+/* There is no memory for the mesh, which stays in the socket. So the mesher is ended. */
+static bool is_too_large(front_mesher *m, const front_answer *head, char *error)
+{
+    (void)kill(m->pid, SIGKILL);
+    (void)reap(m);
+    (void)snprintf(error, FRONT_TEXT_BYTES,
+                   "no memory for the mesh of %s: %d points and %d tetrahedra", m->path,
+                   head->points, head->tets);
+    return false;
+}
+
 /* The mesher sends something that is no answer. It is ended: nothing says that it would end. */
 static bool is_foreign(front_mesher *m, char *error)
 {
@@ -152,11 +163,9 @@ static bool ask(const front_mesher *m, const front_surface *surface, const front
            put(m, spots->spots, (size_t)spots->count * sizeof *spots->spots);
 }
 
-/* Takes the mesh that `head` has announced. */
-static bool take_mesh(const front_mesher *m, const front_answer *head, front_mesh *out)
+/* Takes the mesh that has been announced. */
+static bool take_mesh(const front_mesher *m, front_mesh *out)
 {
-    if (!front_mesh_init(out, head->points, head->tets))
-        return false;
     if (take(m, out->points, (size_t)out->point_count * sizeof *out->points) &&
         take(m, out->tets, (size_t)out->tet_count * sizeof *out->tets))
         return true;
@@ -194,7 +203,9 @@ bool front_mesher_run(front_mesher *m, const front_surface *surface, const front
                        head.status);
         return false;
     }
-    if (!take_mesh(m, &head, out))
+    if (!front_mesh_init(out, head.points, head.tets))
+        return is_too_large(m, &head, error);
+    if (!take_mesh(m, out))
         return has_ended(m, error);
     *seconds = head.seconds;
     if (check_corners(m, out, error))

@@ -3,6 +3,7 @@
  *   fail   answers a status that is not 0
  *   crash  is ended by a signal
  *   short  ends within its answer
+ *   large  announces more than memory holds, and waits
  *   noise  sends something that is no answer
  *   move   moves a point of the surface
  *   drop   leaves a tetrahedron out
@@ -74,6 +75,12 @@ static void misbehave(const char *how, front_answer *head, front_mesh *mesh)
     if (strcmp(how, "short") == 0) {
         (void)put(head, sizeof *head);
         exit(3);
+    }
+    if (strcmp(how, "large") == 0) {
+        head->points = head->tets = INT32_MAX;
+        (void)put(head, sizeof *head);
+        for (;;)
+            (void)pause();
     }
     if (strcmp(how, "noise") == 0)
         head->magic = 0;
