@@ -102,7 +102,7 @@ bool part_build(part *p, const layout *l, const method *m)
 /* The head of a tree that travels. */
 typedef struct packed_tree {
     uint32_t cell_count, body_count;
-    uint64_t first; /* body */
+    uint64_t first; /* body; a tree above the boxes has none */
 } packed_tree;
 
 static size_t expansions_size(uint32_t cell_count, const method *m)
@@ -126,15 +126,6 @@ static unsigned char *put(unsigned char *at, const void *data, size_t size_bytes
     return at + size_bytes;
 }
 
-/* The number of the tree's first body. A tree above the boxes has none. After bodies came, a tree
- * has those of the last step until it is built again. */
-static uint64_t first_body(const part *p, const tree *t)
-{
-    uintptr_t offset = (uintptr_t)t->bodies - (uintptr_t)p->bodies;
-    bool is_here = t->body_count > 0 && offset < p->body_count * sizeof(body);
-    return is_here ? offset / sizeof(body) : 0;
-}
-
 void part_pack(const part *p, const method *m, void *buffer)
 {
     unsigned char *at = put(buffer, p, sizeof *p);
@@ -142,7 +133,8 @@ void part_pack(const part *p, const method *m, void *buffer)
     at = put(at, p->sources.at, p->sources.size);
     for (uint32_t i = 0; i < p->tree_count; i++) {
         const tree *t = &p->trees[i];
-        const packed_tree head = {t->cell_count, t->body_count, first_body(p, t)};
+        const packed_tree head = {t->cell_count, t->body_count,
+                                  t->body_count > 0 ? (uint64_t)(t->bodies - p->bodies) : 0};
         at = put(at, &head, sizeof head);
         at = put(at, t->cells, t->cell_count * sizeof(cell));
         at = put(at, t->multipoles, expansions_size(t->cell_count, m));

@@ -51,7 +51,7 @@ int mesh_collect(ferry *f, mesh_program *p)
     p->begin_ns = (uint64_t)-times[0];
     p->end_ns = (uint64_t)times[1];
     error = send_account(f, p);
-    bool home = p->options.check || p->options.out != NULL;
+    bool home = mesh_comes_home(p);
     if (error == 0 && home)
         error = read_back(p);
     if (error == 0 && home)

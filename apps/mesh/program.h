@@ -74,11 +74,17 @@ int mesh_distribute(ferry *f, mesh_program *p);
 /* Refines until nothing is left to do anywhere. Collective. 0 or FERRY_E... */
 int mesh_refine_all(ferry *f, mesh_program *p);
 
+/* Whether sub-domains are drawn or checked, for which all come to rank 0. */
+static inline bool mesh_comes_home(const mesh_program *p)
+{
+    return p->options.check || p->options.out != NULL;
+}
+
 /* Counts what the sub-domains of each rank have. Collective. 0 or FERRY_E... */
 int mesh_measure(ferry *f, mesh_program *p);
 
-/* Brings accounts to rank 0, and sub-domains if they are drawn or checked: then all are in its
- * memory. Collective. 0 or FERRY_E... */
+/* Brings accounts to rank 0, and sub-domains into its memory if they come home. Collective. 0 or
+ * FERRY_E... */
 int mesh_collect(ferry *f, mesh_program *p);
 
 /* Rank 0: prints the table, writes the files, checks. The exit status. */

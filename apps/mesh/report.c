@@ -177,8 +177,7 @@ static int report(ferry *f, mesh_program *p, mesh_sub **subs, mesh_log *log)
 {
     mesh_summary summary;
     mesh_check_result result;
-    for (int32_t i = 0; (p->options.check || p->options.out != NULL) && i < p->start.subdomains;
-         i++)
+    for (int32_t i = 0; mesh_comes_home(p) && i < p->start.subdomains; i++)
         subs[i] = mesh_local(f, p, i);
     if (summarize(f, p, &summary) != 0)
         return mesh_fail_memory(log);

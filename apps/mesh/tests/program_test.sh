@@ -25,7 +25,8 @@ refine() {
     shift 3
     "$ferry" run -n "$ranks" "$@" "$mesh" --input "$data/jutland.poly" --size 12 --angle 25 \
         --feature=560,6220,15,8 --subdomains "$subdomains" --scheduler "$scheduler" --slice 300 \
-        ${budget:+--budget "$budget"} --out "$work/out" --check >"$work/log" 2>&1 || { cat "$work/log"; fail "exit status $?"; }
+        ${budget:+--budget "$budget"} --out "$work/out" --check >"$work/log" 2>&1 ||
+        { cat "$work/log"; fail "the program failed"; }
     grep -q '^ok   Euler' "$work/log" || { cat "$work/log"; fail "the check did not run to its end"; }
     for file in mesh.vtu mesh.svg summary.json; do
         [ -s "$work/out/$file" ] || fail "$file is missing or empty"
