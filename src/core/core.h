@@ -305,10 +305,11 @@ static inline const fy_route *fy_message_route(const ferry *f, uint64_t object)
     return fy_head_of(f)->slow_lanes != 0 ? fy_route_find(f, object) : NULL;
 }
 
-/* As fy_send in the data lane, for a message to an object on `rank`, which is work there from now
- * on; that one which is passed on is finished here, the caller says. `own`: it is this rank's own:
- * while the rank's credit is withdrawn, or others wait, it waits behind them and in nobody's way.
- * One whose object has a route is given the route's rank. */
+/* Sends a message to an object on `rank` by the data lane, as fy_send does. From now on it counts
+ * as work of `rank`. If this rank only passes it on, the caller counts it as finished here. `own`:
+ * it is a message of this rank. While the rank's credit is withdrawn or other own messages wait, it
+ * waits behind them, and no other frame waits for it. If the object has a route
+ * (fy_message_route), `rank` is the route's. */
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 
 /* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */

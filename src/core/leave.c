@@ -233,8 +233,8 @@ static void part(ferry *f)
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
         int successor = stands ? named : fy_peer_taker(f, f->rank);
-        /* Objects that two leaving ranks passed to each other may never come: nobody knows their
-         * type, and nobody takes them. */
+        /* Without a successor nothing is waited for: objects that two leaving ranks have sent each
+         * other may never come, since nobody knows their type and nobody takes them. */
         if (successor < 0)
             return;
         if (!all_came(f) || !layers_leave(f, successor))

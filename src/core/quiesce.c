@@ -42,10 +42,10 @@ enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
 enum { NUMBERS_APART = 1 << 16 };
 
 /* The kinds of a wave's frames, in the handler field. words: epoch, created, finished, mark; aux:
- * wave. ASK has the `shifts` that its root knows of for `created`; an announcement of a new group
- * has its members as data, and `number` for `created`. HERE tells a rank that does not ask where
- * its child is. ASK and HERE say how many collectives the source has begun (tag), and for
- * `finished` its handlers and who it is: WHO_... */
+ * wave. In place of `created`, ASK has the `shifts` that its root knows, and an announcement of a
+ * new group has `number`; the members of that group are its data. HERE tells a parent that has not
+ * asked that its child waits here. In place of `finished`, ASK and HERE have the source's handlers
+ * and flags (WHO_...). Their tag is the number of collectives that the source has begun. */
 typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
 /* ASK and HERE carry these flags of their source. CLOSES: it closes. RETURNED: its main function
@@ -358,9 +358,9 @@ static int take_part(ferry *f, bool *acted)
     /* The end of an operation does not count as work: its rank waits for it here. */
     if (f->ops_table.pending != f->ops_table.aside)
         return 0;
-    /* Another rank keeps what it does not understand yet: its root may know more. The root's own
-     * wave, or that of one before it, is over when somebody died, or told it that the epoch ended.
-     */
+    /* The root begins a wave unless one runs for its epoch and for the living ranks that it knows.
+     * A wave for other ones is over. Any other rank keeps a request for other ones: its root may
+     * have heard of a death, or of an epoch's end, before this rank. */
     if (root && !is_asked(f) && q->begin_ns == 0)
         be_asked(q, q->epoch, f->peers.gone_mark, f->peers.shifts, ++q->begun);
     if (!is_asked(f))

@@ -209,7 +209,7 @@ static inline bool must_wait(const ferry *f, int rank)
             (waiting(f, FY_MESSAGES, rank) != NULL || waiting(f, FY_DATA, rank) != NULL));
 }
 
-/* The port is asked behind what waits: see fy_message_send. */
+/* A message of this rank goes to the port only if it need not wait: see fy_message_send. */
 static int send_message(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
     bool waits = rank != f->rank && must_wait(f, rank);

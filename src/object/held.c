@@ -7,9 +7,9 @@
  * When an object leaves with queued messages of an origin that has a token of this rank, the token
  * goes with one of them. Otherwise the origin could send while they are in flight, and with each
  * move send more than the object handles between two moves. If all queued messages
- * together, tasks included, take too much, every origin gets a token. Tasks run without anything
- * that would wait for a token. Two kinds of queued messages carry no token: tasks, and messages
- * before their turn that the helper ships. Application thread. */
+ * together, tasks included, take too much, every origin gets a token. Two kinds of queued messages
+ * carry no token: messages before their turn that the helper ships, and tasks. A task runs without
+ * any message that a token stops, so tasks free their memory by themselves. Application thread. */
 #include "object/object.h"
 
 /* Whether the origin must have a token: this rank holds more of it than the limit or, once it has a
