@@ -1,15 +1,16 @@
 /* Goal: what a source has given up is not received, not even in part, while the target copies it
- * from the source's memory. Method: rank 0 offers blocks, gives most of them up at a random moment
- * and writes nonsense over them; rank 1 receives whole blocks alone, in order, and each that was
- * not given up. Ranks are processes: between threads the nonsense would be a race, which is
- * harmless, since what was read then is discarded. */
+ * from the source's memory, or asks for it in pieces. Every other message is received.
+ * Method: rank 0 offers as many blocks as the first argument says. It gives most of them up at a
+ * random moment and writes nonsense over them. Rank 1 receives whole blocks alone, in order, and
+ * each that was not given up. Ranks are processes: between threads the nonsense would be a race,
+ * which is harmless, since what was read then is discarded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ferry/ferry.h>
 
-enum { ROUNDS = 2000, KEPT = 16, WORDS = 16 * 1024, TAG = 1 };
+enum { KEPT = 16, WORDS = 16 * 1024, TAG = 1 };
 
 static void need(ferry *f, bool condition, const char *what)
 {
@@ -25,12 +26,12 @@ static void fill(uint64_t *block, uint64_t value)
         block[i] = value;
 }
 
-static void offer_blocks(ferry *f)
+static void offer_blocks(ferry *f, uint64_t rounds)
 {
     uint64_t *block;
     uint32_t random = 1;
     need(f, ferry_alloc(f, sizeof(*block) * WORDS, (void **)&block) == 0, "no memory");
-    for (uint64_t i = 1; i <= ROUNDS; i++) {
+    for (uint64_t i = 1; i <= rounds; i++) {
         ferry_op op;
         const ferry_track track = {.size = sizeof(track), .op = &op};
         fill(block, i);
@@ -50,10 +51,10 @@ static void offer_blocks(ferry *f)
     need(f, ferry_free(f, block) == 0, "free");
 }
 
-static void receive_blocks(ferry *f)
+static void receive_blocks(ferry *f, uint64_t rounds)
 {
     uint64_t *block = malloc(sizeof(*block) * WORDS), last = 0;
-    int kept = 0;
+    uint64_t kept = 0;
     need(f, block != NULL, "no memory");
     for (uint64_t value = 1; value != 0;) {
         ferry_op op;
@@ -67,18 +68,17 @@ static void receive_blocks(ferry *f)
         last = value;
         kept += value > 0 && value % KEPT == 0;
     }
-    need(f, kept == ROUNDS / KEPT, "a message is missing");
+    need(f, kept == rounds / KEPT, "a message is missing");
     free(block);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
+    uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000;
     if (ferry_rank(f) == 0)
-        offer_blocks(f);
+        offer_blocks(f, rounds);
     else
-        receive_blocks(f);
+        receive_blocks(f, rounds);
     return 0;
 }
 
