@@ -1,17 +1,18 @@
-/* Get: a copy when the source is in the shared heap of this node or on this rank; else pieces are
- * asked for, a few at a time, so that no get fills anybody's memory. The frames carry no address of
- * this rank: what comes back names the get by index and generation. */
+/* Get: a copy by the caller if the source is on this rank or in the shared heap of its node.
+ * Otherwise the caller requests pieces, a few at a time, so that the answers fill no rank's memory.
+ * The frames carry no address of this rank: an answer names the get by index and generation. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "memory/state.h"
 
-/* GET: aux is the get's generation; words: its index with the piece's size above it, offset of the
- * piece, address and size of the whole. GOT: aux and the first two words alike, and an error. */
+/* A get's `aux` is its generation. Its words: its index (low half) and the size of the piece (high
+ * half), the offset of the piece, address and size of the whole range. The answer repeats `aux` and
+ * the first two words, then has an error or 0. */
 enum { GET_WORDS = 4, GOT_WORDS = 3, OUTSTANDING_MAX = 4 };
 
-/* Asks for pieces until enough are in flight. Never waits. `call`: as for fy_send_paced. */
+/* Requests pieces until enough are in flight. Never waits. `call`: as for fy_send_paced. */
 static int ask(ferry *f, fy_pending_get *get, const char *call)
 {
     uint64_t index = get->slot.index;
@@ -48,7 +49,7 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how 
                             .guard = how->guard,
                             .tag = how->tag};
     int error = ask(f, get, how->op == how->guard ? "get" : NULL);
-    /* With a piece in flight the rest is asked for when it comes. */
+    /* If a piece is in flight, the rest is requested when it comes. */
     if (error != 0 && get->outstanding == 0) {
         fy_call_slot_give(&m->gets, get->slot.index);
         return error;
@@ -70,7 +71,7 @@ static int get_remote(ferry *f, int rank, const ferry_piece *what, const ferry_t
     return error;
 }
 
-/* A get that its caller waits for. */
+/* A get without a track: the call waits for its end. */
 static int get_and_wait(ferry *f, int rank, const ferry_piece *what)
 {
     if (fy_in_handler(f))
@@ -143,7 +144,7 @@ static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
 {
     uint64_t piece = frame->words[0] >> 32, offset = frame->words[1];
     bool fits = frame->size_bytes == piece && offset <= get->asked && piece <= get->asked - offset;
-    /* The target of a get that was cancelled is not written to any more. */
+    /* The caller may use the target for something else after it has cancelled the get. */
     if (get->error == 0 && !fy_op_is_pending(f, get->guard))
         get->error = FERRY_ECANCELED;
     if (get->error != 0)

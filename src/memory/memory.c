@@ -99,7 +99,7 @@ int ferry_memory_reclaim(ferry *f, int rank)
         return error;
     if (!fy_peer_is_gone(f, rank))
         return fy_fail(f, FERRY_ESTATE, "memory_reclaim: rank %d is not known to be gone", rank);
-    /* One that is absent may be coming. */
+    /* A rank that is absent may still come. */
     if (ops->heap.free_gone != NULL && ops->members.peer(fy_port_of(f), rank) != FY_PEER_ABSENT)
         ops->heap.free_gone(fy_port_of(f), rank);
     return 0;
@@ -131,8 +131,8 @@ int ferry_memory_register(ferry *f, void *base, size_t size_bytes)
     fy_memory *m = fy_memory_of(f);
     uintptr_t start = (uintptr_t)base;
     if (base == NULL || size_bytes == 0 || size_bytes - 1 > UINTPTR_MAX - start)
-        return fy_fail(f, FERRY_EINVAL, "memory_register: %zu bytes at %p are no range", size_bytes,
-                       base);
+        return fy_fail(f, FERRY_EINVAL, "memory_register: %zu bytes at %p are not a range",
+                       size_bytes, base);
     const fy_region *other = fy_regions_overlapping(&m->regions, start, size_bytes);
     if (other != NULL)
         return fy_fail(f, FERRY_EINVAL,

@@ -1,20 +1,24 @@
 /* Puts and gets of many pieces, given one by one or by strides.
  *
- * Pieces in memory that this rank reaches are copied in the call. The pieces of a put that go by
- * frames share the caller's operation: each refusal ends it as failed, and an empty put after them
- * ends it well. The gets that go by frames are operations of their own, counted by a group. */
+ * Pieces that this rank can access itself are copied in the call; frames carry the others. All
+ * frames of a put belong to the caller's operation: the first refusal ends it as failed, otherwise
+ * an empty put after the last piece ends it. Each piece of a get that frames carry is an operation
+ * of its own, and a group counts them.
+ *
+ * A call that may be refused for lack of room must not have copied anything before. So if there is
+ * no room, it first looks at all pieces, and copies only if none needs a frame. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "memory/state.h"
 
-/* Gets by frames that one call leaves in flight without waiting for some. */
+/* With more gets than this in flight, one call waits for some of them before it goes on. */
 enum { GETS_MAX = 256 };
 
 typedef struct fy_group {
     uint32_t op;  /* the caller's */
-    size_t parts; /* that have not ended, and one while the call runs */
-    int error;    /* the first */
+    size_t parts; /* gets that have not ended, and one more while the call runs */
+    int error;    /* the first of a get */
 } fy_group;
 
 /* The state of a call. */
@@ -22,10 +26,10 @@ typedef struct progress {
     const char *name;
     int rank;
     bool put;
-    bool by_frames;  /* a piece went by frames */
-    int room;        /* not 0: why none may; it is only looked whether none has to */
-    ferry_piece far; /* the last such piece */
-    fy_group *group; /* of gets by frames */
+    bool by_frames;  /* frames carry at least one piece */
+    int room;        /* not 0: no frame may be sent, for this error, and this walk copies nothing */
+    ferry_piece far; /* the last piece that frames carry */
+    fy_group *group; /* of a call that gets */
     uint32_t op;
     ferry_op wait; /* the operation, when the caller has not given one */
 } progress;
@@ -90,7 +94,7 @@ static int put_part(ferry *f, const progress *p, const ferry_piece *piece, fy_pu
     return fy_put_pieces(f, p->rank, piece, &how);
 }
 
-/* Moves one piece, or starts to. */
+/* Copies one piece, or starts its frames. */
 static int move(ferry *f, progress *p, const ferry_piece *piece)
 {
     const void *remote = p->put ? piece->target : piece->source;
@@ -108,7 +112,7 @@ static int move(ferry *f, progress *p, const ferry_piece *piece)
     return p->put ? put_part(f, p, piece, FY_PUT_PART) : get_part(f, p, piece);
 }
 
-/* After a walk over all pieces: whether it has only looked at them. */
+/* After a walk over all pieces: whether it copied nothing, so that a second walk must copy. */
 static bool only_looked(progress *p)
 {
     bool looked = p->room != 0;
@@ -118,7 +122,8 @@ static bool only_looked(progress *p)
 
 static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *track)
 {
-    /* A get by frames needs an end to wait for. Whether there are such is not known yet. */
+    /* A get without a track waits if frames carry one of its pieces. Whether one needs frames is
+     * not known yet. */
     const ferry_track own = {.size = sizeof(own), .op = &p->wait};
     bool waits = track == NULL && !p->put;
     p->room = waits ? 0 : fy_check_room(f, p->name);
@@ -135,7 +140,7 @@ static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *tr
     return 0;
 }
 
-/* Ends a call that puts: `error` is why not all was started. */
+/* Ends a call that puts. `error`: why not all pieces were started, or 0. */
 static int end_put(ferry *f, progress *p, int error)
 {
     if (error == 0 && p->by_frames) {
@@ -153,7 +158,8 @@ static int end_put(ferry *f, progress *p, int error)
     return 0;
 }
 
-/* Ends a call that gets; parts that are in flight still write, so their end is the operation's. */
+/* Ends a call that gets. Parts in flight still write to the target. So even after an error the
+ * operation ends with the last of them. */
 static int end_get(ferry *f, progress *p, int error)
 {
     (void)fy_op_hold(f, p->op, false);
@@ -211,8 +217,8 @@ int ferry_get_vector(ferry *f, int rank, const ferry_piece *pieces, size_t count
     return move_vector(f, &p, pieces, count, track);
 }
 
-/* The bytes that strides of one side span, from the lowest address on; false when they leave the
- * address space. */
+/* The smallest range that contains all blocks of one side. Returns false if they leave the address
+ * space. */
 static bool find_extent(const ferry_strided *s, const void *base, bool target, uintptr_t *low,
                         size_t *size_bytes)
 {
@@ -241,13 +247,13 @@ static bool is_empty(const ferry_strided *s)
     return empty;
 }
 
-/* A walk over the blocks: how often each level has been repeated. */
+/* A walk over the blocks. */
 typedef struct walk {
-    size_t index[FERRY_LEVELS_MAX];
-    ferry_piece piece;
+    size_t index[FERRY_LEVELS_MAX]; /* of the block, in each level */
+    ferry_piece piece;              /* the block */
 } walk;
 
-/* Goes to the next block. False: that was the last. */
+/* Goes to the next block. After the last block it returns false and is at the first again. */
 static inline bool step(const ferry_strided *s, walk *w)
 {
     for (int i = 0; i < s->levels; i++) {
@@ -277,8 +283,8 @@ static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
     return check_piece(f, p, &first);
 }
 
-/* The size of all blocks. If that is large, the outermost blocks must be memory here; between them
- * there may be holes. */
+/* The size of all blocks. If it is large, the lowest and the highest block must be mapped here.
+ * Between them there may be holes. */
 static int check_blocks(ferry *f, const progress *p, const ferry_strided *s, size_t *size_bytes)
 {
     size_t size = s->block_bytes, extent;
@@ -301,7 +307,7 @@ static int check_blocks(ferry *f, const progress *p, const ferry_strided *s, siz
                : fy_memory_refuse_here(f, p->name, (const void *)low, extent);
 }
 
-/* Copies all blocks, as one copy in a profile. */
+/* Copies all blocks. A profile counts them as one copy. */
 static void copy_blocks(ferry *f, const progress *p, const ferry_strided *s, walk *w)
 {
     fy_stretch stretch = {0};
@@ -317,7 +323,7 @@ static void copy_blocks(ferry *f, const progress *p, const ferry_strided *s, wal
         fy_profile_copied(f, &stretch, p->put ? FY_PROFILE_PUT : FY_PROFILE_GET, bytes);
 }
 
-/* Moves all blocks; those within one range that this rank reaches, without asking for each. */
+/* Moves all blocks. If this rank can access their whole range, it is asked once, not per block. */
 static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
 {
     uintptr_t low;
@@ -334,8 +340,7 @@ static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
         copy_blocks(f, p, s, &w);
         return 0;
     }
-    /* After the last block comes the first again. */
-    do
+    do /* `step` is at the first block again after the last one */
         error = move(f, p, &w.piece);
     while (error == 0 && (step(s, &w) || only_looked(p)));
     return error;

@@ -1,18 +1,20 @@
-/* Put: a copy when the target is in the shared heap of this node or on this rank; else pieces,
- * which the target checks and copies one by one. Every piece names the whole range. The target
- * tells the end after the last piece, or the failure after the first piece that does not fit: a
- * later end of the same operation finds nothing to end.
+/* Put: a copy by the caller if the target is on this rank or in the shared heap of its node.
+ * Otherwise the data travel in pieces, which the target checks and copies one by one.
+ *
+ * Every piece names the whole range. The target ends the operation after the last piece, or as
+ * failed after the first piece that does not fit. Each further piece that does not fit ends it
+ * again, without effect: an operation ends once.
  *
  * A put has a tag or FY_NO_TAG. tags.h says what a poll for another tag does with it. */
 #include <string.h>
 
 #include "memory/state.h"
 
-/* A frame's handler field: a piece, or its last. Words: address of the piece, address and size of
- * the whole. */
+/* A frame's handler field: PUT_LAST for the piece that ends the operation, PUT_PIECE for others.
+ * Words: address of the piece, address and size of the whole. */
 enum { PUT_PIECE, PUT_LAST, PUT_WORDS = 3 };
 
-/* The piece of a put behind the first `sent` bytes; the last of all may end `op`. */
+/* The piece of a put that starts at byte `sent`. */
 static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_put_how *how)
 {
     uintptr_t target = (uintptr_t)what->target;
@@ -30,7 +32,7 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_p
     };
 }
 
-/* If there are several pieces, all are refused, or none. */
+/* Several pieces. FERRY_EAGAIN comes only before the first of them has left. */
 static __attribute__((noinline)) int put_long(ferry *f, int rank, const ferry_piece *what,
                                               const fy_put_how *how)
 {
@@ -93,7 +95,7 @@ int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_
     return put_slowly(f, rank, &what, track);
 }
 
-/* Whether a piece may be where it belongs. */
+/* Whether a piece lies within the put's range, and others may write to that. */
 static bool fits(ferry *f, const fy_frame *frame)
 {
     uint64_t at = frame->words[0], base = frame->words[1], size = frame->words[2];
@@ -130,13 +132,15 @@ fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
 
 static void refuse(ferry *f, int source, const fy_frame *frame)
 {
-    /* An untracked put is told of once. */
+    /* An untracked put is answered for its last piece alone: one log line at the source is enough.
+     */
     if (frame->op != 0 || frame->handler == PUT_LAST)
         fy_put_answer_send(f, source, FY_PUT_REFUSED,
                            (const uint64_t[]){frame->op, frame->words[1], frame->words[2]});
 }
 
-/* The source need not wait until the data are in place: nobody sees them missing (tags.h). */
+/* Answers a put that is kept for a later poll. Its source need not wait until then: no rank can see
+ * memory as it was before (tags.h). */
 bool fy_put_hold(ferry *f, int source, fy_frame *frame)
 {
     if (frame->word_count != PUT_WORDS)

@@ -11,7 +11,7 @@
 typedef struct fy_region {
     uintptr_t base;
     size_t size_bytes;
-    bool allocated; /* by ferry_alloc, where ports share no memory */
+    bool allocated; /* by ferry_alloc, on a port without a shared heap */
 } fy_region;
 
 typedef struct fy_regions {
@@ -23,17 +23,17 @@ typedef struct fy_regions {
 const fy_region *fy_regions_containing(const fy_regions *regions, uintptr_t base,
                                        size_t size_bytes);
 
-/* A region that has a byte in common with the range, which is not empty; or NULL. */
+/* A region that has a byte in common with the range, or NULL. The range is not empty. */
 const fy_region *fy_regions_overlapping(const fy_regions *regions, uintptr_t base,
                                         size_t size_bytes);
 
 /* The region that starts at `base`, or NULL. */
 const fy_region *fy_regions_at(const fy_regions *regions, uintptr_t base);
 
-/* Adds a region that overlaps none. Returns whether there was memory. */
+/* Adds a region, which overlaps no other. Returns false if there is no memory. */
 bool fy_regions_add(fy_regions *regions, fy_region region);
 
-/* Removes one of the regions. */
+/* Removes `region`, which is one of `items`. */
 void fy_regions_remove(fy_regions *regions, const fy_region *region);
 
 #endif

@@ -1,5 +1,6 @@
-/* Slots: calls that wait for answers of another rank. A frame names the call by index and
- * generation, never by an address, so an answer that comes twice or from nowhere finds nothing. */
+/* Slots: calls that wait for the answers of another rank. A frame names its call by index and
+ * generation, never by an address. So an answer that comes twice, or for which no call waits, finds
+ * no slot. */
 #ifndef FY_MEMORY_SLOTS_H
 #define FY_MEMORY_SLOTS_H
 
@@ -7,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first member of the record of such a call. */
+/* The first member of the record of a waiting call. */
 typedef struct fy_call_slot {
-    int rank; /* that answers */
-    uint32_t op;
+    int rank;    /* the rank that answers */
+    uint32_t op; /* the operation that the answer ends */
     uint32_t index, generation;
     uint32_t next_free;
-    bool open; /* answers may come */
+    bool open; /* taken, and not given back yet */
 } fy_call_slot;
 
 typedef struct fy_call_slots {
@@ -23,13 +24,14 @@ typedef struct fy_call_slots {
     uint32_t free_item; /* index + 1; 0 for none */
 } fy_call_slots;
 
-/* A record whose slot is filled in; its address holds until the next one is taken. NULL: no memory.
- */
+/* Takes a record and fills in its slot. Its address is valid until the next take, which may move
+ * all records. NULL: no memory. */
 void *fy_call_slot_take(fy_call_slots *slots, int rank, uint32_t op);
 
 /* The record that an answer of `rank` names, or NULL. */
 void *fy_call_slot_find(const fy_call_slots *slots, int rank, uint64_t index, uint32_t generation);
 
+/* Gives a record back. Later answers for it find nothing. */
 void fy_call_slot_give(fy_call_slots *slots, uint32_t index);
 
 #endif

@@ -18,25 +18,27 @@
 enum {
     FY_KIND_PUT = FY_KINDS_OF_MEMORY,
     FY_KIND_PUT_ANSWER, /* a put was refused, or its data have arrived */
-    FY_KIND_GET,
-    FY_KIND_GOT,
-    FY_KIND_TRANSFER, /* run a handler on data that are in place */
-    FY_KIND_WORD,     /* a call that answers with one word, and the answer */
+    FY_KIND_GET,        /* a request for one piece */
+    FY_KIND_GOT,        /* that piece, or why it is refused */
+    FY_KIND_TRANSFER,   /* run a handler on data that are in place */
+    FY_KIND_WORD,       /* a call that answers with one word, and the answer */
 };
 
-/* Data for ranges that are not reached directly travels in pieces of at most this size. */
+/* Data of a range that the calling rank cannot access itself travel in pieces of at most this
+ * size. */
 enum { FY_PIECE_BYTES = 32 * 1024 };
 
-/* A get that pieces are asked for. */
+/* A get that requests its data piece by piece. */
 typedef struct fy_pending_get {
     fy_call_slot slot;
     unsigned char *target;
-    const void *source; /* on the other rank: a number here, never followed */
-    size_t size_bytes, asked;
-    int error; /* of the pieces so far */
-    uint32_t outstanding;
-    uint32_t guard; /* the operation without which nothing is written any more */
-    int32_t tag;    /* or FY_NO_TAG */
+    const void *source; /* an address of the other rank, never dereferenced here */
+    size_t size_bytes;
+    size_t asked;         /* bytes that were requested so far */
+    int error;            /* the first of a piece */
+    uint32_t outstanding; /* pieces that were requested and have not come */
+    uint32_t guard;       /* when this operation has ended, nothing more is written to `target` */
+    int32_t tag;          /* or FY_NO_TAG */
 } fy_pending_get;
 
 /* A call that waits for a word. */
@@ -49,9 +51,9 @@ typedef struct fy_memory {
     fy_regions regions;
     fy_call_slots gets;  /* of fy_pending_get (get.c) */
     fy_call_slots words; /* of fy_word_wait (word.c) */
-    fy_pool follows;     /* what is run after a transfer (transfer.c) */
-    fy_pool groups;      /* gets of several pieces (pieces.c) */
-    int lines_logged;    /* about untracked operations that failed */
+    fy_pool follows;     /* fy_follow: transfers that run a local handler, or get (transfer.c) */
+    fy_pool groups;      /* fy_group: gets of many pieces (pieces.c) */
+    int lines_logged;    /* log lines so far about untracked operations that failed */
 } fy_memory;
 
 static inline fy_memory *fy_memory_of(const ferry *f)
@@ -59,13 +61,14 @@ static inline fy_memory *fy_memory_of(const ferry *f)
     return (fy_memory *)fy_layer_state(f, FY_LAYER_MEMORY);
 }
 
-/* Whether this process may copy to or from the range of `rank` itself. */
+/* Whether this process can copy to or from the range itself: it is in the heap of `rank`, which is
+ * mapped here. */
 bool fy_memory_is_direct(ferry *f, int rank, const void *address, size_t size_bytes);
 
 /* Whether the range is memory of this rank that others may use. */
 bool fy_memory_is_open(ferry *f, const void *address, size_t size_bytes);
 
-/* Copies from heap to heap or anywhere; small ones without a call. */
+/* Copies as fy_copy does, a word without a call. */
 static inline void fy_memory_copy(void *target, const void *source, size_t size_bytes)
 {
     if (size_bytes == sizeof(uint64_t))
@@ -74,7 +77,7 @@ static inline void fy_memory_copy(void *target, const void *source, size_t size_
         fy_copy(target, source, size_bytes);
 }
 
-/* As fy_memory_copy, counted when a profile is made. */
+/* As fy_memory_copy. If a profile is made, the copy counts in it as `kind`. */
 static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_profile_kind kind)
 {
     fy_stretch stretch = {0};
@@ -86,8 +89,8 @@ static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_
         fy_profile_copied(f, &stretch, kind, what->size_bytes);
 }
 
-/* Whether an untracked put or get is only a copy: between `remote`, in the heap of another rank of
- * this node, and `local`. */
+/* Whether an untracked put or get is nothing but a copy: `remote` is in the heap of another rank of
+ * this node, and no profile is made. */
 static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remote,
                                      const void *local, size_t size_bytes)
 {
@@ -101,45 +104,47 @@ static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remot
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,
                     size_t size_bytes);
 
-/* A larger size is refused when this rank has not so much memory at its address: the other rank
- * would refuse it too, but this rank would read beyond its memory before the answer comes. For a
- * smaller size it costs too much to ask the system. */
+/* For a larger size the call asks the system whether the whole local range is mapped, and refuses
+ * it if not. A size that is wrong by far would make this rank read beyond its memory before the
+ * other rank can refuse. For smaller sizes, asking costs too much. */
 enum { FY_UNCHECKED_BYTES = 1024 * 1024 };
 
-/* Keeps the message of a range here that is not all memory, and returns FERRY_ERANGE. */
+/* Sets the error message that the range on this rank is not all mapped. Returns FERRY_ERANGE. */
 int fy_memory_refuse_here(ferry *f, const char *call, const void *local, size_t size_bytes);
 
-/* Keeps the message of a range that `rank` does not offer, and returns FERRY_ERANGE. */
+/* Sets the error message that others may not use the range on `rank`. Returns FERRY_ERANGE. */
 int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, uint64_t size_bytes);
 
-/* As fy_op_start, of a copy between memory here and on `rank`. */
+/* As fy_op_start, for a copy between memory here and on `rank`. `about` goes into the receipt. */
 int fy_memory_start(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
                     const ferry_track *track, uint32_t *op);
 
-/* The values of its receipt. */
+/* The addresses that the receipt of a copy names. */
 static inline fy_op_about fy_memory_about(const void *here, const void *there)
 {
     return (fy_op_about){.local_address = (void *)(uintptr_t)here,
                          .remote_address = (uintptr_t)there};
 }
 
-/* Starts and ends an operation that is done in the call and sends no data of the caller. */
+/* Starts and ends an operation that is complete in the call and sends no data of the caller. */
 int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
                    const ferry_track *track);
 
-/* The answer of a put's target. Words: operation, address and size. */
+/* Answers of the target of a put. Words of the frame: the operation; if the put was refused, also
+ * address and size of the whole range. */
 typedef enum fy_put_answer { FY_PUT_REFUSED, FY_PUT_ARRIVED, FY_PUT_ANSWERS } fy_put_answer;
 
 void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64_t words[3]);
 
-/* Logs why an untracked operation failed, as in the rank's last message; the first few only. */
+/* Logs the rank's last error message, for an untracked operation that failed. Only the first few
+ * are logged. */
 void fy_memory_log(ferry *f);
 
-/* The pieces of a put as parts of their operation. */
+/* How much of its operation one call of fy_put_pieces sends. */
 typedef enum fy_put_part {
-    FY_PUT_WHOLE, /* all; they end it at the target, and a handler may be refused them */
-    FY_PUT_PART,  /* a later frame ends it */
-    FY_PUT_END,   /* the last, which end it */
+    FY_PUT_WHOLE, /* all of it. In a handler the call may return FERRY_EAGAIN */
+    FY_PUT_PART,  /* a part: the operation goes on after it, until a later frame ends it */
+    FY_PUT_END,   /* the last part, whose arrival ends the operation */
 } fy_put_part;
 
 typedef struct fy_put_how {
@@ -148,18 +153,18 @@ typedef struct fy_put_how {
     int32_t tag; /* or FY_NO_TAG */
 } fy_put_how;
 
-/* The pieces of a put, for ranges that are not reached directly. A refused piece fails the
- * operation. Borrows the source. */
+/* Sends the pieces of a put to a range that this rank cannot access itself. A refused piece fails
+ * the operation. Borrows the source. */
 int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how *how);
 
 typedef struct fy_get_how {
-    uint32_t op;    /* is ended */
-    uint32_t guard; /* once it has ended the target is not written to any more */
+    uint32_t op;    /* ended by the last piece */
+    uint32_t guard; /* when this operation has ended, the target is not written to any more */
     int32_t tag;    /* or FY_NO_TAG */
 } fy_get_how;
 
-/* Starts a get of a range that is not reached directly. A handler may be refused one that is its
- * own guard. On failure the operation is still the caller's. */
+/* Starts a get of a range that this rank cannot access itself. In a handler the call may return
+ * FERRY_EAGAIN if `guard` is `op`. After a failure the caller still has to end `op`. */
 int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how *how);
 
 /* Runs the local handler of a put whose data have arrived. */

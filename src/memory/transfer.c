@@ -1,25 +1,28 @@
-/* Transfers that run handlers, as in figure B.1.
+/* Transfers that run handlers, prema.txt figure B.1.
  *
- * The data go as in any put or get. A frame after them tells the other rank what to run. It
- * names the whole range, so that a refused transfer runs nothing. The local handler belongs to an
- * operation of its own. The end of that operation runs the handler, tells the other rank for a get,
- * and ends the caller's operation.
+ * The data go as in any put or get. A frame after them tells the other rank what to run. It names
+ * the whole range, so that a refused transfer runs nothing.
  *
- * The target of a put says that the data have arrived before it runs its handler, or keeps the
- * frame for a later poll: then the local handler runs, or the operation ends (`arrival`). */
+ * A transfer with a local handler, and every get, has an inner operation besides the caller's. The
+ * end of the inner one runs the local handler. For a get it then sends the frame to the other rank.
+ * Last, it ends the caller's operation; if the frame was sent, the other rank does so.
+ *
+ * The target of a put answers that the data have arrived before it runs its handler or keeps the
+ * frame for a later poll. On that answer the local handler runs. If the track says `arrival`, the
+ * operation ends then. */
 #include <string.h>
 
 #include "memory/state.h"
 
-/* Words of a frame: address and size of the data there, argument, whether the source wants to know
- * of the arrival as well as of the end. */
+/* Words of a frame: address and size of the data at the receiver, argument of the handler, whether
+ * the source wants an answer on arrival besides the end of the operation. */
 enum { TRANSFER_WORDS = 4 };
 
-/* The local part of a transfer, for when its data have arrived. */
+/* The record of an inner operation: what it does at its end. */
 typedef struct fy_follow {
     ferry_memory_call local, remote;
     bool has_local, has_remote; /* still to be run */
-    void *here, *there;         /* the data, for the handlers of each side */
+    void *here, *there;         /* the data on this rank and on the other one */
     size_t size_bytes;
     int rank;
     uint32_t op; /* the caller's */
@@ -36,13 +39,13 @@ int ferry_memory_handler_register(ferry *f, const char *name, ferry_memory_fn *f
     return fy_handler_add(f, name, FY_HANDLER_MEMORY, (fy_any_fn *)fn, out);
 }
 
-/* The handler to run on `rank`, and what it is told of the data there. */
+/* A handler for the other rank to run, and the data there. */
 typedef struct order {
     const ferry_memory_call *call;
     const void *data;
     size_t size_bytes;
     uint32_t op;
-    bool tells; /* of the arrival too */
+    bool tells; /* the other rank answers on arrival too */
 } order;
 
 static int send_call(ferry *f, int rank, const order *o)
@@ -70,7 +73,7 @@ static void free_follow(ferry *f, fy_follow *follow)
     fy_pool_put(&fy_memory_of(f)->follows, follow);
 }
 
-/* Ends the caller's operation, or passes it on to the other rank's handler. */
+/* Ends the caller's operation, or leaves that to the other rank, whose handler runs next. */
 static void finish(ferry *f, fy_follow *follow, int error)
 {
     fy_follow copy = *follow;
@@ -84,7 +87,7 @@ static void finish(ferry *f, fy_follow *follow, int error)
         fy_op_end(f, copy.op, error);
 }
 
-/* Nobody wants to hear of what was cancelled. */
+/* Whether the handlers still have to run: not if the caller has cancelled the operation. */
 static bool is_wanted(const ferry *f, const fy_follow *follow)
 {
     return follow->op == 0 || fy_op_is_pending(f, follow->op);
@@ -111,7 +114,7 @@ static void on_arrived(ferry *f, void *arg, const ferry_receipt *receipt)
     finish(f, follow, 0);
 }
 
-/* Marks the operation as one of a follow. Its end frees that. */
+/* Only marks an operation as the inner one of a transfer. The record is freed at its end. */
 static void on_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     (void)f, (void)arg, (void)op, (void)error;
@@ -131,7 +134,8 @@ static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
     finish(f, arg, receipt->error);
 }
 
-/* An operation whose end does what `follow` says. `arrival`: as of the caller's. */
+/* Starts the inner operation, whose end does what `follow` says. `arrival`: as in the caller's
+ * track. */
 static int start_follow(ferry *f, const fy_follow *follow, bool arrival, fy_follow **out,
                         uint32_t *op)
 {
@@ -163,12 +167,12 @@ static void drop_follow(ferry *f, fy_follow *follow, uint32_t op)
     if (follow == NULL)
         return;
     fy_op_drop(f, op);
-    fy_owe(f, sizeof(*follow)); /* what is freed has been counted */
+    fy_owe(f, sizeof(*follow)); /* free_follow subtracts it again */
     free_follow(f, follow);
 }
 
-/* Counts the record of an operation that was accepted: not before, or it could be what passes the
- * limit. */
+/* Counts the record of a transfer that was accepted. Counted before, it alone could pass the limit
+ * that the call checks. */
 static void count_follow(ferry *f, const fy_follow *follow)
 {
     if (follow != NULL)
@@ -194,11 +198,12 @@ static int check(ferry *f, const char *name, int rank, const ferry_transfer *wha
         error = check_call(f, name, what->local);
     if (error == 0 && what->tag == FERRY_ANY_TAG)
         error = fy_fail(f, FERRY_EINVAL, "%s: FERRY_ANY_TAG is for polls and receives", name);
-    /* From here on it takes several frames, or a record. */
+    /* Later steps cannot refuse: they need a record, or several frames of which some have left. */
     return error == 0 ? fy_check_room(f, name) : error;
 }
 
-/* Whether this rank may copy itself; FERRY_ERANGE when it should, but the range is not open. */
+/* Sets whether this rank copies the data itself. FERRY_ERANGE: the range is on this rank, but
+ * others may not use it. */
 static int find_way(ferry *f, const char *name, int rank, const void *remote, size_t size_bytes,
                     bool *direct)
 {
@@ -211,7 +216,7 @@ static int find_way(ferry *f, const char *name, int rank, const void *remote, si
                : fy_memory_refused(f, name, rank, (uintptr_t)remote, size_bytes);
 }
 
-/* The tag of data: 0 is none. */
+/* The tag of the data. In a ferry_transfer 0 means no tag. */
 static int32_t tag_of(const ferry_transfer *what)
 {
     return what->tag == 0 ? FY_NO_TAG : what->tag;
@@ -253,13 +258,13 @@ int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     fy_follow *follow = NULL;
     uint32_t inner = op;
     if (what->local != NULL) {
-        const fy_follow wish = {.local = *what->local,
+        const fy_follow then = {.local = *what->local,
                                 .has_local = true,
                                 .here = (void *)(uintptr_t)what->source,
                                 .size_bytes = what->size_bytes,
                                 .rank = rank,
                                 .op = op};
-        error = start_follow(f, &wish, (op & FY_OP_ON_ARRIVAL) != 0, &follow, &inner);
+        error = start_follow(f, &then, (op & FY_OP_ON_ARRIVAL) != 0, &follow, &inner);
     }
     (void)fy_op_hold(f, op, true);
     if (error == 0)
@@ -275,7 +280,7 @@ int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     return error;
 }
 
-/* `guard` is the caller's operation, or `op` again when it has none. */
+/* `op` is the inner operation. `guard` is the caller's, or `op` if the caller has none. */
 static int move_get(ferry *f, int rank, const ferry_transfer *what, uint32_t op, uint32_t guard)
 {
     bool direct =
@@ -302,7 +307,7 @@ int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     error = fy_memory_start(f, rank, &about, what->size_bytes, track, &op);
     if (error != 0)
         return error;
-    const fy_follow wish = {
+    const fy_follow then = {
         .local = what->local == NULL ? (ferry_memory_call){.tag = 0} : *what->local,
         .remote = what->remote == NULL ? (ferry_memory_call){.tag = 0} : *what->remote,
         .has_local = what->local != NULL,
@@ -314,7 +319,7 @@ int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
         .op = op};
     fy_follow *follow = NULL;
     uint32_t inner;
-    error = start_follow(f, &wish, false, &follow, &inner);
+    error = start_follow(f, &then, false, &follow, &inner);
     if (error == 0)
         error = move_get(f, rank, what, inner, op != 0 ? op : inner);
     if (error == 0) {
@@ -339,7 +344,7 @@ static void run_transfer(ferry *f, void *arg)
     call->fn(f, call->source, (void *)(uintptr_t)words[0], (size_t)words[1], words[2]);
 }
 
-/* Whether the handler of a frame is known here, and its data are open. */
+/* Returns 0 if the frame's handler is registered here and others may use its range. */
 static int check_frame(ferry *f, int source, const fy_frame *frame)
 {
     if (fy_handler_find(f, frame->handler, FY_HANDLER_MEMORY) == NULL ||
@@ -361,8 +366,8 @@ static void run(ferry *f, int source, const fy_frame *frame)
     fy_run(f, FY_DOING_HANDLER, frame->handler, run_transfer, &call);
 }
 
-/* Tells the source of the arrival, if it wants to know. Returns the operation to end after the
- * handler. */
+/* Tells the source that the frame has arrived, if it asked for that. Returns the operation to end
+ * after the handler, or 0. */
 static uint32_t tell_arrival(ferry *f, int source, const fy_frame *frame, int error)
 {
     if ((frame->op & FY_OP_ON_ARRIVAL) != 0) {
@@ -397,7 +402,8 @@ fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
     uint32_t op = tell_arrival(f, source, frame, error);
     void *held = op == 0 ? NULL : fy_op_end_hold(f);
     if (op != 0 && held == NULL) {
-        (void)fy_work_arrives(f, source, UINT64_MAX); /* not taken; the arrival is told again */
+        /* Takes the count back: the frame comes again, and its arrival is then told again. */
+        (void)fy_work_arrives(f, source, UINT64_MAX);
         return FY_LEAVE;
     }
     if (error == 0)

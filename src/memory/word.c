@@ -1,19 +1,19 @@
-/* Calls that another rank answers with one word: atomic changes of its words, allocation and
- * freeing. In the shared heap of a node the caller makes the change itself. The request names the
- * call that waits by its slot. */
+/* Calls that another rank answers with one word: atomic changes of its memory, remote allocation
+ * and freeing. A word in the shared heap of the node is changed by the caller itself. A request
+ * names the slot of the call that waits for its answer. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "memory/state.h"
 
 /* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a request: address or
- * size, operand, expected, and the call that waits; aux is its generation. Words of an answer: the
- * call that waits, the word, an error. */
+ * size, operand, expected value, index of the slot. Words of an answer: index of the slot, the
+ * word, an error or 0. `aux` of both is the generation of the slot. */
 enum { WORD_ALLOC = 16, WORD_FREE, WORD_ANSWER, QUERY_WORDS = 4, ANSWER_WORDS = 3 };
 
-#define NOBODY UINT32_MAX /* waits */
+#define NOBODY UINT32_MAX /* instead of a slot's index: no call waits for the answer */
 
-/* A request on its way to `rank`. */
+/* A request to `rank`, for the call `name`. */
 typedef struct query {
     const char *name;
     int rank;
@@ -82,7 +82,7 @@ static uint64_t change(uint64_t *word, uint16_t verb, uint64_t operand, uint64_t
         return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);
     case FERRY_SWAP:
         return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
-    default: /* sets `expected` to what it was when that differs; seq_cst as above */
+    default: /* either way `expected` is then the old value; seq_cst as above */
         __atomic_compare_exchange_n(word, &expected, operand, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST);
         return expected;
@@ -94,8 +94,8 @@ static int check_atomic(ferry *f, int rank, const ferry_atomic *what)
     static const char name[] = "atomic_update";
     if (what == NULL || (unsigned)what->verb > FERRY_COMPARE_SWAP)
         return fy_fail(f, FERRY_EINVAL,
-                       what == NULL ? "%s: nothing to do given"
-                                    : "%s: verb %d is unknown; there are 0..%d",
+                       what == NULL ? "%s: no change given"
+                                    : "%s: verb %d is unknown; expected 0..%d",
                        name, what == NULL ? 0 : (int)what->verb, FERRY_COMPARE_SWAP);
     if ((uintptr_t)what->target % sizeof(uint64_t) != 0)
         return fy_fail(f, FERRY_EINVAL, "%s: %p is not 8-byte aligned", name, (void *)what->target);
@@ -168,7 +168,7 @@ int ferry_remote_free(ferry *f, int rank, void *address, const ferry_track *trac
     return ask(f, &q, NULL, track);
 }
 
-/* Does what is asked; gives the word. */
+/* Carries out a request and sets the word to answer. */
 static int answer_to(ferry *f, const fy_frame *frame, uint64_t *word)
 {
     uint64_t *address = (uint64_t *)(uintptr_t)frame->words[0];
@@ -191,7 +191,8 @@ static int answer_to(ferry *f, const fy_frame *frame, uint64_t *word)
 
 static fy_verdict take_query(ferry *f, int source, const fy_frame *frame)
 {
-    /* The change must not be made twice: what the answer needs comes first. */
+    /* Memory for the answer comes first: a frame that is left is delivered again, and the change
+     * must not be made twice. */
     if (frame->words[3] != NOBODY && !fy_op_end_reserve(f))
         return FY_LEAVE;
     fy_frame answer = {.kind = FY_KIND_WORD,

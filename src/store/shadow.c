@@ -1,4 +1,5 @@
-/* Shadows: the type that an object has while it is out. It has no unpack. */
+/* Shadows: the type that an object has while it is out. It has no unpack, since the rank to which
+ * the image migrates unpacks it by the object's own type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static size_t shadow_packed_size(ferry *f, const void *data)
         fy_log(f, "store: object %016llx stays on disk, it cannot be read: %s",
                fy_stored_name(item), why);
     item->untold = false;
-    return SIZE_MAX; /* then the migration has no room for it */
+    return SIZE_MAX; /* no migration has room for that, so the object stays here */
 }
 
 static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
@@ -25,7 +26,7 @@ static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_by
     memcpy(buffer, item->image, size_bytes);
 }
 
-/* The object's entry on this rank is freed with its record. */
+/* Frees nothing: `data` is the fy_stored, which is freed with the object's record. */
 static void shadow_destroy(ferry *f, void *data)
 {
     (void)f;
