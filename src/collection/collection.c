@@ -1,4 +1,4 @@
-/* Collections: creating, destroying, and what the program calls. */
+/* Collections: the functions that a program calls, without those of steps and reductions. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/mix.h"
 #include "collection/state.h"
 
-/* Removal, in the order of messages. */
+/* ferry_collection_remove is a message, so that earlier messages of its sender come first. */
 static void remove_take(ferry *f, ferry_object object, void *data, int source,
                         const ferry_message *message)
 {
@@ -74,8 +74,8 @@ static int check_ops(ferry_collection *c)
                  ops->packed_size != NULL;
     if (!flat && !whole)
         return fy_fail(f, FERRY_EINVAL,
-                       "collection_create: the type needs packed_size, pack, unpack and destroy, "
-                       "or flat_bytes and none of them");
+                       "collection_create: the type needs packed_size, pack, unpack and destroy; "
+                       "or flat_bytes or packed_size, without pack and unpack");
     if (c->options.make == NULL)
         return fy_fail(f, FERRY_EINVAL, "collection_create: `make` is missing");
     if ((c->options.value_bytes != 0) != (c->options.combine != NULL))
@@ -99,11 +99,11 @@ static int init(ferry_collection *c, const ferry_collection_options *options)
         return error;
     c->options.ops = &c->ops;
     (void)snprintf(c->name, sizeof c->name, "%s", c->ops.name != NULL ? c->ops.name : "element");
-    c->ops.name = NULL; /* the name is compared by itself */
+    c->ops.name = NULL; /* fy_element_type compares `ops` as bytes, and `name` as text */
     if (c->options.dims == 0)
         c->options.dims = 1;
     if (c->options.dims < 0 || c->options.dims > FY_DIMS)
-        return fy_fail(f, FERRY_EINVAL, "collection_create: %d dimensions; 1 to 3 are possible",
+        return fy_fail(f, FERRY_EINVAL, "collection_create: %d dimensions; expected 1 to 3",
                        c->options.dims);
     error = check_extents(c);
     if (error == 0)
@@ -111,7 +111,8 @@ static int init(ferry_collection *c, const ferry_collection_options *options)
     return error != 0 ? error : fy_map_init(c);
 }
 
-/* FERRY_EINVAL when ranks gave different options, or one of them could not: `error`. */
+/* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ, or
+ * another rank has an error. */
 static int agree(ferry *f, ferry_collection *c, int error)
 {
     uint64_t mix = 0, both[2];
@@ -153,7 +154,7 @@ static void make_one(ferry *f, void *arg)
     m->made += m->error == 0;
 }
 
-/* Makes the elements that begin here. Handlers of those run only in polls: none is called here. */
+/* Makes the elements that begin here. This does not poll, so none of their handlers runs yet. */
 static int make_all(ferry_collection *c)
 {
     ferry_index low, high;
@@ -224,7 +225,8 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
         if (error == 0)
             error = reached;
         if (error == 0 && sums[1] != 0)
-            error = fy_fail(f, FERRY_ENOMEM, "collection_create: another rank made no element");
+            error = fy_fail(f, FERRY_ENOMEM,
+                            "collection_create: another rank could not make an element");
     }
     if (error != 0) {
         if (agreed)
@@ -256,7 +258,7 @@ int ferry_collection_destroy(ferry_collection *c)
     int error = ferry_quiesce(f);
     c->ending = true;
     destroy_all(c);
-    int again = ferry_quiesce(f); /* a scheduler may have moved some meanwhile */
+    int again = ferry_quiesce(f); /* elements that moved during destroy_all have then arrived */
     destroy_all(c);
     fy_collection_free(c);
     if (error == 0)
@@ -291,7 +293,7 @@ int ferry_collection_insert(ferry_collection *c, ferry_element *by, ferry_index 
     return error;
 }
 
-/* Checks an index for a message. 0: it has a home. */
+/* Returns 0 if messages can go to the index: it is within the extents, and the map gives a home. */
 static int check_index(const ferry_collection *c, const char *call, ferry_index index)
 {
     char text[FY_TEXT_BYTES];
@@ -319,10 +321,13 @@ int ferry_collection_send(ferry_collection *c, ferry_index index, const ferry_me
     if (message == NULL || message->word_count > FERRY_WORDS_MAX ||
         (message->data == NULL && message->size_bytes != 0))
         return fy_fail(c->f, FERRY_EINVAL,
-                       "collection_send: no message given, %u words of at most %d, or data at NULL",
+                       "collection_send: the message is NULL, or has %u words (at most %d), or "
+                       "has bytes at NULL",
                        message != NULL ? message->word_count : 0, FERRY_WORDS_MAX);
     if (fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
-        return fy_fail(c->f, FERRY_EINVAL, "collection_send: handler %u is none of objects",
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_send: handler %u was not registered by "
+                       "ferry_object_handler_register on this rank",
                        message->handler.index);
     return fy_names_send(c, fy_index_key(c, index), message, track);
 }

@@ -1,11 +1,12 @@
-/* Elements: objects whose data is a fy_element around the program's data. */
+/* Elements: objects whose data are a fy_element, which points to the program's data. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "collection/state.h"
 
-/* The head that travels before the keys of `from`, the early messages and the program's data. */
+/* The head of a packed element. After it come the keys of `need.from`, the early messages, and the
+ * program's data. */
 typedef struct fy_packed {
     uint64_t key, incarnation, round, births, early_bytes;
     fy_need need;
@@ -81,7 +82,7 @@ static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
         memcpy(at, e->user.data, user_bytes);
 }
 
-/* Makes the early messages again. False: no memory. */
+/* Unpacks the early messages. False: no memory. */
 static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_bytes)
 {
     const unsigned char *end = at + size_bytes;
@@ -121,7 +122,7 @@ void fy_element_free(ferry *f, fy_element *e)
     e->need.from = NULL;
 }
 
-/* The element, with all but the program's data. */
+/* Unpacks all but the program's data. NULL: no memory. */
 static fy_element *unpack_head(ferry_collection *c, ferry_object object, const fy_packed *head,
                                const unsigned char *at)
 {
@@ -153,13 +154,14 @@ free_element:
     return NULL;
 }
 
+/* The element is on this rank from now on. */
 static void enter(fy_element *e)
 {
     ferry_collection *c = e->user.collection;
     fy_list_insert(&c->elements, &e->link);
     c->count++;
     fy_known_refresh(c, e);
-    /* The result may have come here while the element was on its way. */
+    /* The result that its step waits for may have come here while the element was in flight. */
     if (e->need.waiting && e->need.reduction && c->done > e->need.round && !c->wake) {
         c->wake = true;
         fy_work_created(c->f, 1);
@@ -199,7 +201,8 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
     return e;
 }
 
-/* The element has left, or is destroyed. When the layer has closed only its memory is left. */
+/* The element has left this rank, or is destroyed. A NULL collection: fy_collection_free has done
+ * the rest already. */
 static void destroy(ferry *f, void *data)
 {
     fy_element *e = data;
@@ -241,8 +244,8 @@ static double priority(ferry *f, const void *data, int rank, double hard, double
     return e->user.collection->ops.priority(f, e->user.data, rank, hard, of_tasks, dependencies);
 }
 
-/* The type of equal callbacks is registered once. So it has the same number on every rank, and
- * collections that come and go take no more numbers. */
+/* Collections with equal callbacks and names share one type. So a program may create and destroy
+ * collections without end, although the number of types is limited. */
 int fy_element_type(ferry_collection *c)
 {
     fy_collections *all = fy_collections_of(c->f);
@@ -276,7 +279,8 @@ int fy_element_type(ferry_collection *c)
     return 0;
 }
 
-/* Names the element, makes it known, and has its first step run if that needs nothing. */
+/* Gives the element a name, sends it to the ranks that wait for it, and starts the first step if
+ * that needs nothing. */
 static int name_element(ferry_collection *c, fy_element *e)
 {
     fy_bound *bound = fy_bound_make(c, e->key);

@@ -6,15 +6,16 @@
 
 enum { FY_KIND_COLLECTION = FY_KINDS_OF_COLLECTION };
 
-/* The `aux` of a frame says what it asks or tells. Word 0 is the collection. */
+/* The `aux` of a frame: its purpose. Word 0 is the collection, the next three are in parentheses.
+ */
 typedef enum fy_collection_frame {
-    FY_ASK,     /* the home: the name of an index (key) */
-    FY_ANSWER,  /* of the home: key, name; name 0: the element was removed */
-    FY_FORGET,  /* of the home: a name that it told is no longer that of the index (key, name) */
-    FY_UNBIND,  /* the home: the element of an index is removed (key, name) */
-    FY_PARTIAL, /* the root: contributions of a rank (round, count, births), with values */
-    FY_CHANGE,  /* the root: from a round on there are more or fewer elements (round, how many) */
-    FY_RESULT,  /* a reduction is complete (round, how many values), with them; down a tree */
+    FY_ASK,     /* to the home: send the name of this index (key) */
+    FY_ANSWER,  /* from the home: its name; 0 if it was removed (key, name, incarnation) */
+    FY_FORGET,  /* from the home: this answer is no longer true (key, name) */
+    FY_UNBIND,  /* to the home: the element of this index was removed (key, name) */
+    FY_PARTIAL, /* to the root: a rank's part of a reduction (round). Data: fy_round_head, values */
+    FY_CHANGE,  /* to the root: elements came or went in a round (round, how many, hashes) */
+    FY_RESULT,  /* down a tree: the result of a reduction (round). Data as in FY_PARTIAL */
 } fy_collection_frame;
 
 #endif

@@ -1,4 +1,4 @@
-/* The collection layer of a rank: frames, and its part in every poll. */
+/* The collection layer of a rank: its frames, and its part of each poll. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -66,7 +66,7 @@ int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, 
     return error;
 }
 
-/* A frame of a collection that is freed concerns nobody any more. */
+/* Ignores a frame of a collection that this rank has freed. */
 static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_collections *all = fy_collections_of(f);
@@ -99,7 +99,7 @@ void fy_collection_free(ferry_collection *c)
 {
     fy_link *link;
     while ((link = fy_list_pop(&c->elements)) != NULL) {
-        /* Its object is destroyed after this layer: its memory is freed then. */
+        /* Its object may outlive this layer, and frees the fy_element when it is destroyed. */
         fy_element *e = fy_element_at(link);
         fy_element_free(c->f, e);
         e->user.collection = NULL;

@@ -1,14 +1,19 @@
-/* Names: from an index to its object, and messages that wait for that.
+/* Names: from an index to the name of its object, and messages that wait for this name.
  *
- * The home answers an ASK when the index has an element, or says that it was removed. Until then it
- * keeps the asking rank in mind. It tells the ranks that it has answered when the element is
- * removed. A queue ends when it is empty. Removal is a message in the order
- * of the others: the home is told, the element is sent its end, and this rank asks anew for what
- * follows. So a removal and a later insertion by one rank keep their order at the home.
+ * A rank asks the home (FY_ASK). The home answers with the name of the element, or says that the
+ * element was removed. If the index has had no element yet, the home notes the asking rank and
+ * answers when there is one. When an element is removed, the home tells all ranks that had its name
+ * as an answer (FY_FORGET).
  *
- * The home may make an element while the last one of the index has not received its removal yet,
- * and both may move. So the home numbers them, and no rank replaces a name by an earlier one: an
- * element that removes itself would else remove the one before it. */
+ * Messages wait in a queue per index, which is freed when it is empty. A removal waits in its
+ * place among them. When its turn comes, this rank sends the removal to the element, tells the home
+ * (FY_UNBIND), and asks again for the messages after it. So a removal and a later insertion by one
+ * rank keep their order at the home.
+ *
+ * The home may make a new element before the last one of the index has received its removal, and
+ * both may move. So the home numbers the elements of an index (`incarnation`), and no rank replaces
+ * a name by an earlier one. Otherwise an element that removes its own index could remove its
+ * predecessor instead of itself. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +30,8 @@ static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t obje
                       uint64_t incarnation)
 {
     if (fy_collection_tell(c, rank, FY_ANSWER, key, object, incarnation, NULL, 0) != 0)
-        fy_log(c->f, "collection %s: rank %d could not be told a name", c->name, rank);
+        fy_log(c->f, "collection %s: the name of an element could not be sent to rank %d", c->name,
+               rank);
 }
 
 void fy_bound_tell(ferry_collection *c, uint64_t key)
@@ -65,7 +71,7 @@ void fy_ask_take(ferry_collection *c, int source, uint64_t key)
     }
     fy_asker *asker = bound != NULL ? fy_malloc(sizeof *asker) : NULL;
     if (asker == NULL) {
-        fy_stray(c, "rank %d: no memory to keep what rank %d asked", c->rank, source);
+        fy_stray(c, "rank %d has no memory to note that rank %d waits for a name", c->rank, source);
         return;
     }
     *asker = (fy_asker){.next = bound->askers, .rank = source};
@@ -104,7 +110,7 @@ void fy_known_refresh(ferry_collection *c, const fy_element *e)
     known->incarnation = e->incarnation;
 }
 
-/* A message has ended without having been sent, or its op by its object. */
+/* Removes the first message of a queue: it was sent, or `error` says why it will not be. */
 static void waiting_end(ferry_collection *c, fy_queue *q, int error)
 {
     fy_waiting *w = q->head;
@@ -141,16 +147,17 @@ static void ask(ferry_collection *c, uint64_t key)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
     if (fy_collection_tell(c, home, FY_ASK, key, 0, 0, NULL, 0) != 0)
-        fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if it was removed */
+        fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if the element was removed */
 }
 
-/* The home is to know no such element any more. */
+/* Tells the home that this element of the index was removed. */
 static void unbind(ferry_collection *c, uint64_t key, uint64_t object)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
     (void)fy_collection_tell(c, home, FY_UNBIND, key, object, 0, NULL, 0);
 }
 
+/* Counts a queue as work: it has a name, and waits for room alone. */
 static void queue_count(ferry_collection *c, fy_queue *q, bool counted)
 {
     if (q->counted == counted)
@@ -165,7 +172,7 @@ static void queue_count(ferry_collection *c, fy_queue *q, bool counted)
     }
 }
 
-/* Sends what waits for `object`. Whether the queue is empty; if not, its name is to be asked. */
+/* Sends queued messages while their name is known and there is room. */
 typedef struct flush {
     ferry_collection *c;
     fy_known *known;
@@ -193,7 +200,7 @@ static void queue_flush(ferry *f, void *arg)
             unbind(c, q->key, object);
             object = 0;
         } else if (error == FERRY_ENOENT && !inserts)
-            object = 0; /* a new one may have the index */
+            object = 0; /* the element is gone; a later one may have the index */
     }
     what->known->object = object;
     queue_count(c, q, false);
@@ -223,13 +230,13 @@ void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t
     fy_known *known = fy_table_find(&c->known, key);
     if (known == NULL || known->queue == NULL || known->queue->counted)
         return;
-    /* A later one may have been here while the answer was on its way. */
+    /* A later element may have come to this rank while the answer was in flight. */
     if (known->object == 0 || known->incarnation <= incarnation) {
         known->object = object;
         known->incarnation = incarnation;
     }
     if (known->object == 0) {
-        /* Waiting messages fail, up to an insertion. */
+        /* Messages before the next insertion fail. */
         while (known->queue->head != NULL && !known->queue->head->inserts)
             waiting_end(c, known->queue, FERRY_ENOENT);
     }
@@ -251,7 +258,7 @@ int fy_queues_flush(ferry_collection *c)
     return count;
 }
 
-/* The slot of the next queue that waits for an answer of `rank`. */
+/* An index whose queue waits for an answer of `rank`; NULL: there is none. */
 static fy_known *next_unanswered(ferry_collection *c, int rank)
 {
     size_t index = 0;
@@ -303,7 +310,7 @@ static fy_waiting *waiting_create(const ferry_message *message)
     return w;
 }
 
-/* The queue of `key`; a new one when there is none, and `*fresh`. */
+/* The queue of `key`. Sets `*fresh` if it is new. NULL: no memory. */
 static fy_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
 {
     void *slot;
@@ -334,7 +341,7 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     if (error != 0) {
         free(w);
         if (q != NULL && q->head == NULL && fresh)
-            fy_answer_take(c, key, 0, UINT64_MAX); /* takes the empty queue away */
+            fy_answer_take(c, key, 0, UINT64_MAX); /* frees the empty queue */
         return error == FERRY_ENOMEM ? fy_fail(c->f, error,
                                                "collection_send: no memory for %zu "
                                                "bytes",

@@ -137,7 +137,8 @@ int fy_index_home(const ferry_collection *c, ferry_index index)
     return (int)(fy_mix(fy_mix(0, fy_index_key(c, index)), 1) % (uint64_t)c->ranks);
 }
 
-/* The most elements of a rank, and then the surface of its box, when the ranks are a grid. */
+/* The cost of a grid of ranks: the most elements that a rank has, and with little weight the
+ * surface of its box. */
 static double cost_of(const ferry_collection *c, const int *grid)
 {
     double volume = 1, surface = 0, side[FY_DIMS];
@@ -188,8 +189,8 @@ int fy_map_init(ferry_collection *c)
     if (c->options.map == FERRY_MAP_DEFAULT)
         c->options.map = c->dense ? FERRY_MAP_BLOCK : FERRY_MAP_HASH;
     if ((int)c->options.map < 0 || c->options.map > FERRY_MAP_HASH)
-        return fy_fail(c->f, FERRY_EINVAL, "collection_create: map %d is unknown",
-                       (int)c->options.map);
+        return fy_fail(c->f, FERRY_EINVAL, "collection_create: map %d is unknown; expected 0..%d",
+                       (int)c->options.map, (int)FERRY_MAP_HASH);
     if (!c->dense && c->options.map != FERRY_MAP_HASH && c->options.map_fn == NULL)
         return fy_fail(c->f, FERRY_EINVAL,
                        "collection_create: this map needs extents; without them use "

@@ -1,12 +1,12 @@
-/* Tells which step waits for something that will not come: for ferry_collection_check and `ferry
- * why`. */
+/* Describes steps, messages and reductions that wait, for ferry_collection_check and `ferry why`.
+ * Texts of ferry_collection_check are true only at quiescence: then nothing more will come. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "collection/state.h"
 #include "core/why.h"
 
-/* Text that grows up to its room. */
+/* A buffer to append text to. Text beyond its size is cut off. */
 typedef struct text {
     char *out;
     size_t used, size;
@@ -30,7 +30,7 @@ static bool has_sent(const fy_element *e, uint64_t key)
     return false;
 }
 
-/* The listed elements that have not sent. */
+/* Appends the listed elements whose message for the step has not come. */
 static void tell_absent(text *t, const fy_element *e)
 {
     const ferry_collection *c = e->user.collection;
@@ -120,7 +120,7 @@ bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
     }
     for (fy_link *link = c->elements.next; link != &c->elements; link = link->next) {
         const fy_element *e = fy_element_at(link);
-        /* An element that leaves: what it waited for may have come to its new rank already. */
+        /* An element without data is leaving. Its messages may have come to its new rank. */
         if (ferry_object_data(c->f, e->user.object) != NULL && tell_element(&t, e))
             return true;
     }

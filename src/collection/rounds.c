@@ -1,15 +1,18 @@
 /* Reductions while elements move.
  *
- * Each element has the number of its next round. A rank combines what its elements give to a round,
- * and sends that to the root when no element here has a lower or equal next round: elements that
- * come later make another partial result. The result goes down a tree to all ranks, so an element
+ * Reduction n is round n. Each element has the number of its next round. A rank combines the values
+ * that its elements give to a round. It sends the partial result to the root when no element here
+ * has this round, or an earlier one, as its next. An element that comes later and contributes to
+ * the round makes a further partial result. The result goes down a tree to all ranks, so an element
  * finds it wherever it is.
  *
- * The root completes round n when as many have contributed as there were elements in round n - 1,
- * less those that ended, and when the new elements are settled. An element that inserts another
- * tells a hash of the new one with its own contribution. The new one takes that hash away with its
- * first contribution, or its end does, or its home if the index had an element. So while the sum
- * of hashes is not 0, a contribution is missing; by chance it is 0 once in 2^64. */
+ * The root completes a round on two conditions:
+ *
+ * - Of the elements that took part in the round before, each has contributed or has ended.
+ * - No new element is missing. An element that inserts another adds a hash of it to its own
+ *   contribution. The new element subtracts the hash with its first contribution. If it ends before
+ *   that, its end subtracts the hash; if the index had an element already, the home does. So while
+ *   the sum of hashes is not 0, a contribution is missing. By chance it is 0 once in 2^64. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +21,7 @@
 #include "collection/state.h"
 #include "mover/kernels/move.h"
 
-/* The head that stands before the values of a partial result and of a result. */
+/* The data of FY_PARTIAL and FY_RESULT before the values. Fields as in fy_round. */
 typedef struct fy_round_head {
     uint64_t count, fresh, sum;
     bool described;
@@ -53,7 +56,8 @@ static size_t values_bytes(const ferry_collection *c, const ferry_contribution *
     return how->count * each;
 }
 
-/* The round of a number in a list sorted by number, made if need be. NULL: no memory. */
+/* The round with this number in a list sorted by number. If there is none it is made. NULL: no
+ * memory. */
 static fy_round *round_at(fy_round **list, uint64_t number)
 {
     while (*list != NULL && (*list)->number < number)
@@ -104,7 +108,7 @@ static void combine(const ferry_collection *c, const ferry_contribution *how, vo
                   how->count * plain.each);
 }
 
-/* Adds values to a round. FERRY_EINVAL: it is another reduction. */
+/* Combines values into a round. FERRY_EINVAL: the round has another `how`. */
 static int add(const ferry_collection *c, fy_round *round, const ferry_contribution *how,
                const void *values)
 {
@@ -127,7 +131,7 @@ static int add(const ferry_collection *c, fy_round *round, const ferry_contribut
     return 0;
 }
 
-/* Sends what a round of this rank has to `rank`. */
+/* Sends the contents of a round to `rank`. */
 static int send_round(ferry_collection *c, int rank, fy_collection_frame what,
                       const fy_round *round)
 {
@@ -148,14 +152,14 @@ static int send_round(ferry_collection *c, int rank, fy_collection_frame what,
     return error;
 }
 
-/* Sends the rounds that no element here will add to. */
+/* Sends the partial results to which no element on this rank contributes any more. */
 static void settle(ferry_collection *c)
 {
     while (c->rounds != NULL && c->rounds->here == 0) {
         fy_round *round = round_pop(&c->rounds);
         if (round->described && send_round(c, root_of(c), FY_PARTIAL, round) != 0)
-            fy_stray(c, "a part of reduction %llu was lost: the root could not be told",
-                     (unsigned long long)round->number);
+            fy_stray(c, "a part of reduction %llu is lost: it could not be sent to rank %d",
+                     (unsigned long long)round->number, root_of(c));
         round_free(round);
     }
 }
@@ -187,8 +191,8 @@ static int check(const ferry_collection *c, const ferry_contribution *how)
             how->reduction == FERRY_USER ||
             fy_combine_init(&plain, &operation, type_bytes(how->type)) != 0)
             return fy_fail(f, FERRY_EINVAL,
-                           "element_contribute: reduction %d of type %d is none; for others give "
-                           "the collection `value_bytes` and `combine`",
+                           "element_contribute: reduction %d cannot combine values of type %d; for "
+                           "your own, give the collection `value_bytes` and `combine`",
                            (int)how->reduction, (int)how->type);
     }
     if (how->to == FERRY_REDUCED_RANK && (how->rank < 0 || how->rank >= c->ranks))
@@ -197,12 +201,15 @@ static int check(const ferry_collection *c, const ferry_contribution *how)
     if (how->to == FERRY_REDUCED_ELEMENT && fy_index_key(c, how->index) == 0)
         return fy_index_refuse(c, "element_contribute", how->index);
     if ((int)how->to < 0 || how->to > FERRY_REDUCED_RANKS)
-        return fy_fail(f, FERRY_EINVAL, "element_contribute: target %d is unknown", (int)how->to);
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: target %d is unknown; expected 0..%d",
+                       (int)how->to, FERRY_REDUCED_RANKS);
     fy_handler_kind kind =
         how->to == FERRY_REDUCED_ELEMENT ? FY_HANDLER_OBJECT : FY_HANDLER_REQUEST;
     if (how->to != FERRY_REDUCED_NOWHERE && fy_handler_find(f, how->handler.index, kind) == NULL)
-        return fy_fail(f, FERRY_EINVAL, "element_contribute: handler %u does not fit its target",
-                       how->handler.index);
+        return fy_fail(f, FERRY_EINVAL,
+                       "element_contribute: handler %u was not registered by "
+                       "ferry_%shandler_register, as its target needs",
+                       how->handler.index, kind == FY_HANDLER_OBJECT ? "object_" : "");
     return 0;
 }
 
@@ -225,9 +232,10 @@ int ferry_element_contribute(ferry_element *element, const ferry_contribution *c
     error = next == NULL ? FERRY_ENOMEM : add(c, round, &how, how.values);
     if (error != 0)
         return fy_fail(
-            c->f, error, "element_contribute: element %s gives %zu values to reduction %llu, %s",
+            c->f, error, "element_contribute: element %s gives %zu values to reduction %llu: %s",
             fy_index_text(c, element->index, text), how.count, (unsigned long long)e->round,
-            error == FERRY_EINVAL ? "others another number or otherwise" : "no memory");
+            error == FERRY_EINVAL ? "another element gives another count, type, reduction or target"
+                                  : "no memory");
     if (element->object.word != 0) { /* in `make` the element is not counted here yet */
         round->here--;
         next->here++;
@@ -251,7 +259,8 @@ void fy_rounds_change(ferry_collection *c, uint64_t number, int64_t change, uint
 {
     if ((change != 0 || sum != 0) &&
         fy_collection_tell(c, root_of(c), FY_CHANGE, number, (uint64_t)change, sum, NULL, 0) != 0)
-        fy_stray(c, "the root of reductions could not be told of a new or removed element");
+        fy_stray(c, "rank %d completes reductions and was not told of a new or removed element",
+                 root_of(c));
 }
 
 void fy_change_take(ferry_collection *c, const fy_frame *frame)
@@ -262,7 +271,7 @@ void fy_change_take(ferry_collection *c, const fy_frame *frame)
     if (round != NULL) {
         round->change += change;
         round->sum += frame->words[3];
-    } else /* an element that the program inserted while reductions ran */
+    } else /* that round is complete: an element inserted by the program joins the next one */
         c->total += change != 0 ? change : 1;
     fy_rounds_try(c);
 }
@@ -282,10 +291,10 @@ void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
                     ? add(c, round, &head.how, (const unsigned char *)frame->data + sizeof head)
                     : 0;
     if (error != 0) {
-        fy_stray(c, "reduction %llu: what rank %d gave does not fit: %s",
+        fy_stray(c, "reduction %llu leaves out the contributions of rank %d: %s",
                  (unsigned long long)number, source,
                  error == FERRY_ENOENT ? "it is complete already, or there is no memory"
-                                       : "elements disagree on count, type or target");
+                                       : "elements differ in count, type, reduction or target");
         return;
     }
     round->count += head.count;
@@ -294,7 +303,7 @@ void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
     fy_rounds_try(c);
 }
 
-/* The root: rounds that are complete, in their order. */
+/* At the root: sends the results of rounds that are complete, in their order. */
 void fy_rounds_try(ferry_collection *c)
 {
     while (c->total_known && c->root_rounds != NULL && c->root_rounds->number == c->root_done) {
@@ -326,14 +335,14 @@ static void deliver(ferry *f, void *arg)
         uint64_t key = fy_index_key(d->c, how->index);
         int error = fy_names_send(d->c, key, &d->message, NULL);
         if (error != 0)
-            fy_stray(d->c, "the result of reduction %llu found no element: %s",
+            fy_stray(d->c, "the result of reduction %llu could not be sent to its element: %s",
                      (unsigned long long)d->message.words[0], ferry_error_message(f));
         return;
     }
     fy_post_here(f, &d->message);
 }
 
-/* Passes a result on to the ranks below this one in the tree. */
+/* Forwards a result to the children of this rank in the tree. */
 static void pass_on(ferry_collection *c, const fy_frame *frame)
 {
     int root = root_of(c), place = (c->rank - root + c->ranks) % c->ranks;

@@ -1,15 +1,16 @@
-/* Messages to a section, and insertions: requests to homes, which know the names of their elements.
+/* Messages to a section, and insertions. Both are requests to homes, which know the names of their
+ * elements.
  *
- * A home sends to each element by its name. So an element that moves meanwhile gets the message
- * once. A message that cannot be sent now waits in a list of the layer, and later ones wait behind
- * it. */
+ * A home sends the message to each element of the section by its name. So an element that moves
+ * meanwhile gets it once. A message that finds no room waits in a list of the layer, and so do
+ * later ones, to keep their order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "collection/state.h"
 
-/* The head of a request of a section, before the program's data. */
+/* The data of a request to a home before the program's data. */
 typedef struct fy_section_head {
     ferry_section section;
     ferry_message message;
@@ -49,7 +50,7 @@ static int unsent_add(ferry *f, int rank, ferry_object object, const ferry_messa
 }
 
 typedef struct posting {
-    ferry_object object; /* none: a request to this rank */
+    ferry_object object; /* {0}: a request to this rank */
     const ferry_message *message;
     int error;
 } posting;
@@ -111,6 +112,7 @@ static int64_t clamped(int64_t value)
     return value > limit ? limit : value < -limit ? -limit : value;
 }
 
+/* A section without NULL, strides of 0 and far entries. */
 static ferry_section section_of(const ferry_collection *c, const ferry_section *given)
 {
     ferry_section s = {{{0}}, {{0}}, {{0}}};
@@ -123,7 +125,7 @@ static ferry_section section_of(const ferry_collection *c, const ferry_section *
             given != NULL && used && given->stride.at[d] > 0 ? clamped(given->stride.at[d]) : 1;
         if (c->dense && used && s.high.at[d] >= c->extents[d])
             s.high.at[d] = c->extents[d] - 1;
-        if (c->dense && used && s.low.at[d] < 0) /* to the first place of the stride that is not */
+        if (c->dense && used && s.low.at[d] < 0) /* to the first index of the stride from 0 on */
             s.low.at[d] += (-s.low.at[d] + s.stride.at[d] - 1) / s.stride.at[d] * s.stride.at[d];
     }
     return s;
@@ -138,7 +140,7 @@ static bool is_in(const ferry_section *s, ferry_index index)
     return true;
 }
 
-/* How many indices a section has, up to `limit`. */
+/* The number of indices in a section, or `limit` if there are more. */
 static uint64_t points_of(const ferry_section *s, uint64_t limit)
 {
     uint64_t points = 1;
@@ -152,7 +154,7 @@ static uint64_t points_of(const ferry_section *s, uint64_t limit)
     return points;
 }
 
-/* The next index of a section. False: there is none. */
+/* Goes to the next index of a section. After the last it returns false. */
 static bool step_index(const ferry_section *s, ferry_index *index)
 {
     for (int d = FY_DIMS - 1; d >= 0; d--) {
@@ -164,7 +166,7 @@ static bool step_index(const ferry_section *s, ferry_index *index)
     return false;
 }
 
-/* Marks the homes that have a part: those of the points if they are few, else all. */
+/* Marks the homes of the section's indices; all ranks if there are many indices. */
 static int mark_homes(const ferry_collection *c, const ferry_section *s, bool *homes)
 {
     uint64_t limit = 4 * (uint64_t)c->ranks + 64, points = points_of(s, limit);
@@ -186,9 +188,14 @@ int ferry_collection_send_section(ferry_collection *c, const ferry_section *sect
 {
     if (message == NULL || message->word_count > FERRY_WORDS_MAX ||
         (message->data == NULL && message->size_bytes != 0))
-        return fy_fail(c->f, FERRY_EINVAL, "collection_send_section: no valid message given");
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_send_section: the message is NULL, or has %u words (at most "
+                       "%d), or has bytes at NULL",
+                       message != NULL ? message->word_count : 0, FERRY_WORDS_MAX);
     if (fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
-        return fy_fail(c->f, FERRY_EINVAL, "collection_send_section: handler %u is none of objects",
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_send_section: handler %u was not registered by "
+                       "ferry_object_handler_register on this rank",
                        message->handler.index);
     fy_section_head head = {.section = section_of(c, section), .message = *message};
     bool *homes = fy_calloc((size_t)c->ranks, sizeof *homes);
@@ -214,7 +221,7 @@ int ferry_collection_send_section(ferry_collection *c, const ferry_section *sect
         error = fy_collections_of(c->f)->unsent != NULL
                     ? FERRY_EAGAIN
                     : ferry_request_send(c->f, r, &request, NULL);
-        if (error == FERRY_EAGAIN && begun) /* all or nothing */
+        if (error == FERRY_EAGAIN && begun) /* a call that sent to one home must not fail */
             error = unsent_add(c->f, r, (ferry_object){0}, &request);
         begun |= error == 0;
     }

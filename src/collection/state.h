@@ -1,16 +1,18 @@
-/* State of collections, inside.
+/* The collection layer's state in a rank. Private to collection.
  *
- * An element is an object whose data is a fy_element. The layer's own type callbacks wrap those of
- * the program: what travels is the element's state, its early messages, and the program's data.
+ * An element is an object whose data are a fy_element. The type's callbacks are the layer's own and
+ * call those of the program. When an element migrates, its state, its early messages and the
+ * program's data travel.
  *
- * Names: `bound` of the home says which object an index has, or that it was removed. Each other
- * rank that sends to the index asks the home once, and keeps the answer in `known`. Messages wait
- * in a queue of the index meanwhile. So the order from one rank to one index is kept: either
- * messages wait there, or they go directly by ferry_object_send.
+ * Names: the table `bound` of the home says which object an index has, or that it was removed.
+ * Another rank that sends to the index asks the home, and keeps the answer in its table `known`.
+ * Until the answer comes, its messages wait in a queue of the index. Invariant: while the queue is
+ * not empty, every message of this rank to the index goes through it. Otherwise messages go
+ * directly by ferry_object_send. So their order is kept.
  *
- * Threads: `pack` runs on the helper thread, while the element rests. It reads fields of the
- * element that are changed only in its own handlers, and constants of the collection. All else is
- * the application thread's. */
+ * Threads: `pack` may run on the helper thread while no handler of the element runs. It reads
+ * constants of the collection, and fields of the element that only its own handlers change. All
+ * else belongs to the application thread. */
 #ifndef FY_COLLECTION_STATE_H
 #define FY_COLLECTION_STATE_H
 
@@ -23,96 +25,99 @@
 
 enum { FY_DIMS = 3, FY_STRAY_BYTES = 200, FY_TEXT_BYTES = 64 };
 
-/* A message of a step, kept in its element. The data follow. */
+/* A message for a step, kept in its element until the step runs. Its data follow the struct. */
 typedef struct fy_early {
     struct fy_early *next;
     uint64_t step;
-    uint64_t from; /* key of the sending element; 0: a rank */
+    uint64_t from; /* key of the sending element; 0: sent by rank `source`, not by an element */
     int source;
     ferry_message message;
 } fy_early;
 
-/* The messages and the reduction that an element waits for. */
+/* A step and what it needs. */
 typedef struct fy_need {
-    uint64_t step;     /* number of the step that waits, runs, or has run last */
-    uint64_t round;    /* of the reduction */
-    uint64_t *from;    /* keys; NULL: from anywhere */
-    uint32_t messages; /* needed */
-    uint32_t have;     /* there */
-    bool begun;        /* there has been a step */
-    bool waiting;      /* it has not run */
-    bool reduction;    /* it needs one */
+    uint64_t step;     /* its number: of the step that waits, runs, or has run last */
+    uint64_t round;    /* of the reduction that it needs */
+    uint64_t *from;    /* keys of the elements that send to it; NULL: any element or rank does */
+    uint32_t messages; /* how many it needs */
+    uint32_t have;     /* how many of them are here */
+    bool begun;        /* the element has called ferry_step_next before */
+    bool waiting;      /* the step has not run yet */
+    bool reduction;    /* the step needs the result of one */
 } fy_need;
 
 typedef struct fy_element {
-    ferry_element user; /* first member: what the program sees */
+    ferry_element user; /* the part that the program sees; the first member */
     fy_link link;       /* in the collection's `elements` */
-    uint64_t round;     /* number of its next contribution */
-    uint64_t births;    /* hashes of elements that it had made in this round */
+    uint64_t round;     /* the reduction to which it contributes next */
+    uint64_t births;    /* sum of hashes of the elements that it inserted since it contributed */
     bool fresh;         /* it was inserted, and has not contributed yet */
     fy_need need;
-    bool told;       /* a message to run its step is in flight; set while it may be packed */
-    fy_early *early; /* by step, then in the order of arrival */
+    bool told; /* the message that runs its step is in flight. Not packed: it may be set then */
+    fy_early *early; /* sorted by step, then by arrival */
     uint64_t key;
-    uint64_t incarnation; /* of its index: one that is inserted later has a higher number */
+    uint64_t incarnation; /* its number among the elements that the index has had */
 } fy_element;
 
-/* A slot of `known`: an element as a rank knows it that is not its home. */
+/* A slot of `known`: the element of an index, for messages of this rank. */
 typedef struct fy_queue fy_queue;
 typedef struct fy_known {
     uint64_t key;
     uint64_t object;      /* 0: not known */
-    uint64_t incarnation; /* the last that was known here */
-    fy_queue *queue;      /* messages that wait for the name, or for memory; NULL: none */
+    uint64_t incarnation; /* of the last element that was known here */
+    fy_queue *queue;      /* messages that wait for the name, or for room; NULL: no message */
 } fy_known;
 
+/* A message, a removal or an insertion in a queue. */
 typedef struct fy_waiting {
     struct fy_waiting *next;
-    uint32_t op;
+    uint32_t op; /* 0: untracked */
     bool removes, inserts, arrival;
-    ferry_message message; /* data follows; of an insertion a request to the home */
+    ferry_message message; /* its data follow the struct; an insertion is a request to the home */
 } fy_waiting;
 
 struct fy_queue {
-    fy_link link; /* in `blocked`, or alone */
+    fy_link link; /* in `blocked` while it is counted */
     uint64_t key;
     fy_waiting *head, *tail;
-    bool counted; /* as work: they can go and do not for want of memory */
+    bool counted; /* as work: the name is known, and the messages wait for room */
 };
 
-/* A slot of `bound`: of indices whose home is this rank. */
+/* A rank that has asked for a name. */
 typedef struct fy_asker {
     struct fy_asker *next;
     int rank;
 } fy_asker;
+
+/* A slot of `bound`: an index whose home is this rank. */
 typedef struct fy_bound {
     uint64_t key;
-    uint64_t object;      /* 0: none yet, or removed */
+    uint64_t object;      /* the name; 0: the index has no element yet, or it was removed */
     uint64_t incarnation; /* number of elements that the index has had */
-    fy_asker *askers;     /* they wait for the name */
-    fy_asker *told;       /* they were told `object` */
-    uint64_t gone;        /* not 0: it was removed */
+    fy_asker *askers;     /* ranks that wait for the name */
+    fy_asker *told;       /* ranks that had `object` as an answer */
+    uint64_t gone;        /* not 0: an element of the index was removed */
 } fy_bound;
 
-/* A round of a reduction, on one rank: the elements here that contribute to it next, and what those
- * have given that have done so. At the root: what ranks have sent. */
+/* A reduction on one rank: in `rounds` the part of the elements here, in `root_rounds` (at the root
+ * only) the sum of the parts that have come. */
 typedef struct fy_round {
     struct fy_round *next;
     uint64_t number;
-    uint64_t here;          /* elements whose next round it is */
-    uint64_t count;         /* contributions of elements that have contributed before */
-    uint64_t fresh;         /* and of others */
-    uint64_t sum;           /* hashes of insertions, less those of fresh elements (rounds.c) */
-    int64_t change;         /* of the number of elements */
-    bool described;         /* what follows is set */
-    ferry_contribution how; /* `values` are those below */
+    uint64_t here;  /* elements on this rank that contribute to it next */
+    uint64_t count; /* contributions of elements that have contributed before */
+    uint64_t fresh; /* first contributions of inserted elements */
+    uint64_t sum;   /* hashes of insertions, less those of fresh elements (rounds.c) */
+    int64_t change; /* at the root: how many elements more there are than before (< 0: fewer) */
+    bool described; /* `how` and `values` are set */
+    ferry_contribution how; /* of each contribution; its `values` is not used */
     unsigned char *values;
 } fy_round;
 
-/* A message to elements that could not be sent yet. Data follow. */
+/* A message that found no room. Its data follow the struct. */
 typedef struct fy_spread {
     struct fy_spread *next;
-    int rank; /* of the next home to be told; -1: `object` gets it */
+    int rank; /* a request to this rank; -1: a message to `object` */
     ferry_object object;
     ferry_message message;
 } fy_spread;
@@ -130,24 +135,25 @@ struct ferry_collection {
     int grid[FY_DIMS];        /* FERRY_MAP_BLOCK: ranks along each dimension */
     bool dense, ending;
     fy_table bound, known;
-    fy_link elements; /* those here, and those that leave */
-    size_t count;
-    fy_link blocked; /* queues that could go */
-    size_t held;     /* messages in queues */
+    fy_link elements; /* on this rank; also those that are leaving */
+    size_t count;     /* of `elements` */
+    fy_link blocked;  /* queues that wait for room alone */
+    size_t held;      /* messages in queues */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
-    uint64_t root_done;
-    int64_t total; /* elements that contribute to round `root_done`, at the root */
+    uint64_t root_done; /* at the root: reductions that are complete */
+    int64_t total;      /* at the root: elements that contribute to round `root_done` */
     bool total_known;
-    uint64_t done; /* reductions whose result this rank has */
-    void *result;
+    uint64_t done; /* reductions whose result has come to this rank */
+    void *result;  /* of the last one */
     size_t result_bytes, result_count;
-    bool wake; /* elements have arrived whose reduction is complete */
-    /* The first thing that went wrong, for ferry_collection_check. */
+    bool wake; /* an element has arrived after the result that its step waits for */
+    /* Faults for ferry_collection_check: how many, and the text of the first. */
     uint64_t strays;
     char stray[FY_STRAY_BYTES];
 };
 
+/* An object type, and the callbacks for which it was registered. */
 typedef struct fy_types {
     ferry_object_ops ops;
     char name[32];
@@ -183,33 +189,34 @@ static inline fy_element *fy_element_at(fy_link *link)
 
 void fy_collection_free(ferry_collection *c);
 
-/* The collection of a number; NULL: it is freed. */
+/* The collection with this number; NULL: this rank has freed it. */
 ferry_collection *fy_collection_find(const fy_collections *all, uint64_t id);
 
 /* Indices and places, place.c. */
 
-/* The key of an index: never 0, and different for each. 0: it is out of range or outside. */
+/* The key of an index: its entries in one number, which is not 0. 0: the index is too large or
+ * outside the extents. */
 uint64_t fy_index_key(const ferry_collection *c, ferry_index index);
 ferry_index fy_key_index(const ferry_collection *c, uint64_t key);
-/* FERRY_EINVAL, with what is wrong with `index`. */
+/* Returns FERRY_EINVAL for an index without a key, with an error message that says why. */
 int fy_index_refuse(const ferry_collection *c, const char *call, ferry_index index);
 /* Writes the index as text, such as "(3, 4)". */
 const char *fy_index_text(const ferry_collection *c, ferry_index index, char *out);
 /* The home of an index that has a key; -1: the program's map gave no rank. */
 int fy_index_home(const ferry_collection *c, ferry_index index);
-/* Prepares the map. FERRY_EINVAL. */
+/* Prepares the map. FERRY_EINVAL: it is unknown, or needs extents. */
 int fy_map_init(ferry_collection *c);
-/* The indices that this rank may be the home of: a box with all of them. */
+/* A box that contains all indices whose home is this rank. */
 void fy_map_box(const ferry_collection *c, ferry_index *low, ferry_index *high);
 
 /* Elements, element.c. */
 
-/* The type whose callbacks wrap those of `c`. */
+/* Sets `c->type`, whose callbacks call those of `c`. */
 int fy_element_type(ferry_collection *c);
-/* Makes the element of `key` on this rank, its home, `from` an insertion or NULL. FERRY_ENOMEM:
- * also when `make` gave NULL. */
+/* Makes the element of `key` on this rank, its home. `from` is the insertion, or NULL.
+ * FERRY_ENOMEM: also when `make` gave NULL. */
 int fy_element_make(ferry_collection *c, uint64_t key, uint64_t round, const ferry_message *from);
-/* Frees what the element has, and not its place in lists. */
+/* Frees what an element owns. It stays allocated and in its list. */
 void fy_element_free(ferry *f, fy_element *e);
 
 /* Names, names.c. */
@@ -217,44 +224,47 @@ void fy_element_free(ferry *f, fy_element *e);
 void fy_ask_take(ferry_collection *c, int source, uint64_t key);
 void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation);
 void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object);
-/* The element is here: messages to its index go to it, unless a later one is known. */
+/* The element has come to this rank: sets its name in `known`, unless a later element of the index
+ * is known. */
 void fy_known_refresh(ferry_collection *c, const fy_element *e);
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object);
-/* The slot of an index in `bound`. NULL without memory. */
+/* The slot of an index in `bound`, made if there is none. NULL: no memory. */
 fy_bound *fy_bound_make(ferry_collection *c, uint64_t key);
-/* The element of `key` has a name: those that asked learn it. */
+/* Sends the name of `key` to the ranks that wait for it. */
 void fy_bound_tell(ferry_collection *c, uint64_t key);
-/* Sends what can go. Returns how many. */
+/* Sends messages of `blocked` queues while there is room. Returns how many. */
 int fy_queues_flush(ferry_collection *c);
-/* A rank has gone: what waits for its answers fails. */
+/* A rank has gone: messages that wait for its answers fail. */
 void fy_queues_peer_gone(ferry_collection *c, int rank);
 void fy_queues_fini(ferry_collection *c);
-/* ferry_collection_send of a checked message. */
+/* ferry_collection_send, after its arguments were checked. */
 int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *message,
                   const ferry_track *track);
 
-/* Whether an insertion of this rank has to wait for a removal that waits. */
+/* Whether a removal of `key` is queued on this rank: a later insertion must then be queued too. */
 bool fy_names_insert_waits(const ferry_collection *c, uint64_t key);
 
-/* Has an insertion wait for a removal that waits. */
+/* Queues an insertion: `request` goes to the home after the messages before it. */
 int fy_names_enqueue(ferry_collection *c, uint64_t key, const ferry_message *request);
 
-/* To many, section.c. */
+/* Sections and insertions, section.c. */
 
 ferry_request_fn fy_insert_take, fy_spread_take;
-/* Sends to an object from a place that cannot fail: later, if not now. */
+/* Sends to an object. If there is no room, it keeps a copy and sends that in a later poll. */
 void fy_post(ferry *f, ferry_object object, const ferry_message *message);
-/* Likewise a request to this rank: its handler does not run inside another. */
+/* Likewise sends a request to this rank, so that its handler does not run inside another. */
 void fy_post_here(ferry *f, const ferry_message *message);
+/* Sends messages that found no room before. Returns how many. */
 int fy_unsent_flush(fy_collections *all);
 
 /* Reductions, rounds.c. */
 
-/* An element has come to this rank, or goes, as far as rounds are concerned. */
+/* An element with this next round has come to the rank, or leaves it. FERRY_ENOMEM. */
 int fy_rounds_enter(ferry_collection *c, uint64_t round);
 void fy_rounds_leave(ferry_collection *c, uint64_t round);
-/* In `round` there are `change` more elements, and `sum` is added to the hashes of new ones. */
+/* Tells the root: in `round` there are `change` more elements, and the hashes grow by `sum`. */
 void fy_rounds_change(ferry_collection *c, uint64_t round, int64_t change, uint64_t sum);
+/* The hash of an element that is inserted in this round. */
 uint64_t fy_birth_hash(uint64_t key, uint64_t round);
 void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame);
 void fy_change_take(ferry_collection *c, const fy_frame *frame);
@@ -265,20 +275,21 @@ void fy_rounds_fini(ferry_collection *c);
 /* Steps, step.c. */
 
 ferry_object_fn fy_step_take, fy_proceed_take;
-/* Whether its step can run. */
+/* Whether the step of `e` waits, and has all that it needs. */
 bool fy_need_met(const fy_element *e);
-/* Has the step of `e` run soon, if all is there. */
+/* If the step of `e` has all that it needs, sends the message that runs it. */
 void fy_step_settle(fy_element *e);
-/* A reduction is complete: steps that wait for it. */
+/* The result of a reduction has come: settles the steps that wait for one. */
 void fy_steps_wake(ferry_collection *c);
-/* Something went wrong that ferry_collection_check is to tell. */
+/* Notes and logs a fault, for ferry_collection_check. */
 void fy_stray(ferry_collection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Sends a frame of the layer, which is work until it is handled. To this rank it is handled now. */
+/* Sends a frame of the layer. It counts as work until it is handled. A frame to this rank is
+ * handled in the call. */
 int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, uint64_t a,
                        uint64_t b, uint64_t more, const void *data, size_t size_bytes);
 
-/* Tells to `out` the first step that waits for something that will not come. False: there is none.
+/* Writes to `out` the first fault, step, message or reduction that waits. False: none does.
  * report.c */
 bool fy_collection_missing(ferry_collection *c, char *out, size_t size);
 void fy_collections_why(ferry *f, fy_why *why);

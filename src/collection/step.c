@@ -1,9 +1,9 @@
-/* Steps of elements: what the next one needs, and what has come early.
+/* Steps of elements: the needs of the next one, and messages that have come before it.
  *
- * A message of a step becomes part of its element's state, in order of steps. A step runs in the
- * task of the message that completes it. If it is complete when it is asked for, or a reduction
- * completes it, the element sends itself a message: so a step is a task, and the element may move
- * between two. */
+ * A message for a step becomes part of its element's state, in the list `early`. A step runs in the
+ * task of the message that completes its needs. If they are complete when ferry_step_next is
+ * called, or a reduction completes them, the element sends itself a message that runs the step. So
+ * each step is a task, and the element may move between two steps. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ static int place_in(const uint64_t *from, uint32_t count, uint64_t key)
     return -1;
 }
 
-/* Whether a message is one that its step needs: with a list, the first of a listed element. `until`
- * is the message itself. */
+/* Whether the step needs a message with its number. If there is a list of senders, it needs the
+ * first message of each. `message` itself may be in `early` or not. */
 static bool is_needed(const fy_element *e, const fy_early *message)
 {
     const fy_need *need = &e->need;
@@ -86,10 +86,10 @@ static void tell_stray(const fy_element *e, const fy_early *m, const char *why)
                  why);
 }
 
-/* Inputs of the step that runs. */
+/* An input of the step that runs. */
 typedef struct inputs {
     ferry_input input;
-    uint64_t order;
+    uint64_t order; /* the inputs are sorted by this */
     fy_early *early;
 } inputs;
 
@@ -99,8 +99,8 @@ static int compare(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Takes the messages of the step out of the element, in their order. Equal ones
- * keep their order: their place is part of what is compared. */
+/* Takes the messages of the step out of the element. Sorts them by their sender's place in the
+ * list, or without a list by its key. Messages of one sender keep their order. */
 static uint32_t take_inputs(fy_element *e, inputs *all)
 {
     fy_need *need = &e->need;
@@ -115,7 +115,7 @@ static uint32_t take_inputs(fy_element *e, inputs *all)
         all[count].order =
             need->from != NULL ? (uint64_t)place_in(need->from, need->messages, m->from) : m->from;
     }
-    for (uint32_t i = 1; i < count; i++) /* few, and mostly in order */
+    for (uint32_t i = 1; i < count; i++) /* insertion sort: they are few, and mostly in order */
         for (uint32_t j = i; j > 0 && compare(&all[j - 1], &all[j]) > 0; j--) {
             inputs other = all[j];
             all[j] = all[j - 1];
@@ -219,8 +219,8 @@ void fy_step_take(ferry *f, ferry_object object, void *data, int source,
         run_step(e);
 }
 
-/* Counts the messages that are here for the step that begins, and drops those that it does not
- * need. */
+/* Counts the early messages that the new step needs. Drops those that it does not need, and those
+ * of steps that were left out. */
 static void count_early(fy_element *e)
 {
     fy_need *need = &e->need;
@@ -298,8 +298,8 @@ int ferry_step_send(ferry_collection *c, const ferry_element *element, ferry_ind
     if (message == NULL || message->word_count > FERRY_WORDS_MAX - 2 ||
         (message->data == NULL && message->size_bytes != 0))
         return fy_fail(c->f, FERRY_EINVAL,
-                       "step_send: no message given, %u words of at most %d, "
-                       "or data at NULL",
+                       "step_send: the message is NULL, or has %u words (at most %d), or has "
+                       "bytes at NULL",
                        message != NULL ? message->word_count : 0, FERRY_WORDS_MAX - 2);
     ferry_message sent = *message;
     sent.handler = fy_collections_of(c->f)->step;
