@@ -8,10 +8,11 @@
  * 2 * shift + 1 cells to the right per step, and a velocity of `rise` cells per step upwards. So
  * the position of each particle is known in advance, and the program checks all of them.
  *
- * The grid is cut into square tiles. A tile is a schedulable object. In each step it sends one
- * message to each of its eight neighbours, with the particles that go there. It starts step k + 1
- * when it has the eight messages of step k. There is no barrier between steps. A neighbour is at
- * most one step ahead, so a tile keeps the particles of two steps apart. */
+ * The grid is cut into square tiles. A tile is a schedulable object in the shared heap, so within a
+ * node it moves by its pointer. In each step it sends one message to each of its eight neighbours,
+ * with the particles that go there. It starts step k + 1 when it has the eight messages of step k.
+ * There is no barrier between steps. A neighbour is at most one step ahead, so a tile keeps the
+ * particles of two steps apart. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ typedef struct state {
     ferry_object *tiles;
     uint64_t tile_steps, work_ns, sent, sent_away;
     uint64_t begun_count, begun_ids;
-    particles leaving[NEIGHBOURS + 1]; /* scratch; the last is for those that stay */
+    particles leaving[NEIGHBOURS]; /* scratch */
 } state;
 
 static void check(ferry *f, int error)
@@ -72,22 +73,30 @@ static void check(ferry *f, int error)
     exit(1);
 }
 
+/* Makes room for `more` particles, in the shared heap. */
+static void reserve(ferry *f, particles *list, size_t more)
+{
+    const size_t need = list->count + more;
+    void *larger;
+    if (need <= list->capacity)
+        return;
+    list->capacity = 2 * list->capacity > need ? 2 * list->capacity : need;
+    check(f, ferry_alloc(f, list->capacity * sizeof *list->at, &larger));
+    if (list->count != 0)
+        memcpy(larger, list->at, list->count * sizeof *list->at);
+    check(f, ferry_free(f, list->at));
+    list->at = larger;
+}
+
 static void append(ferry *f, particles *to, const particle *from, size_t count)
 {
-    if (to->count + count > to->capacity) {
-        size_t capacity =
-            2 * to->capacity > to->count + count ? 2 * to->capacity : to->count + count;
-        particle *larger = realloc(to->at, capacity * sizeof *larger);
-        check(f, larger != NULL ? 0 : FERRY_ENOMEM);
-        to->at = larger;
-        to->capacity = capacity;
-    }
+    reserve(f, to, count);
     if (count != 0)
         memcpy(to->at + to->count, from, count * sizeof *from);
     to->count += count;
 }
 
-/* Packing: the tile, then the particles of both steps. */
+/* Packing, for ranks of other nodes: the tile, then the particles of both steps. */
 
 static size_t tile_packed_size(ferry *f, const void *data)
 {
@@ -114,21 +123,20 @@ static void tile_pack(ferry *f, const void *data, void *buffer, size_t size_byte
 static void tile_destroy(ferry *f, void *data)
 {
     tile *t = data;
-    (void)f;
-    free(t->present[0].at);
-    free(t->present[1].at);
-    free(t);
+    check(f, ferry_free(f, t->present[0].at));
+    check(f, ferry_free(f, t->present[1].at));
+    check(f, ferry_free(f, t));
 }
 
 static void *tile_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     const particle *at = (const particle *)(const void *)((const tile *)buffer + 1);
-    tile *t = malloc(sizeof *t);
+    void *memory;
     (void)object;
     (void)size_bytes;
-    if (t == NULL)
+    if (ferry_alloc(f, sizeof(tile), &memory) != 0)
         return NULL;
-    memcpy(t, buffer, sizeof *t);
+    tile *t = memcpy(memory, buffer, sizeof *t);
     for (int i = 0; i < 2; i++) {
         size_t count = t->present[i].count;
         t->present[i] = (particles){0};
@@ -193,19 +201,25 @@ static int way(double x, long place, long side)
     return from < 0 ? -1 : from >= (double)side;
 }
 
-/* Moves all particles of a step and sorts them by the tile where they are then. */
-static void move_all(ferry *f, state *s, const tile *t, const particles *all)
+/* Moves all particles of a step. Those that stay in the tile remain in `all`. */
+static void move_all(ferry *f, state *s, const tile *t, particles *all)
 {
     const options *o = &s->options;
     long side = o->cells / o->tiles;
+    size_t stay = 0;
     for (size_t i = 0; i < all->count; i++) {
         particle p = all->at[i];
         move_particle(&p);
         int to = 3 * (way(p.y, t->row, side) + 1) + way(p.x, t->column, side) + 1;
+        if (to == 4) {
+            all->at[stay++] = p;
+            continue;
+        }
         p.x = wrap(p.x, (double)o->cells);
         p.y = wrap(p.y, (double)o->cells);
-        append(f, &s->leaving[to == 4 ? NEIGHBOURS : to - (to > 4)], &p, 1);
+        append(f, &s->leaving[to - (to > 4)], &p, 1);
     }
+    all->count = stay;
 }
 
 static ferry_object neighbour(const state *s, const tile *t, int index)
@@ -242,25 +256,32 @@ static void advance_if_complete(ferry *f, const state *s, ferry_object object, c
         check(f, ferry_object_send(f, object, &message, NULL));
 }
 
+/* Adds the particles that stay to the few that came early, and leaves `stay` empty. */
+static void join(ferry *f, particles *early, particles *stay)
+{
+    particles both = *stay;
+    append(f, &both, early->at, early->count);
+    *stay = (particles){.at = early->at, .capacity = early->capacity};
+    *early = both;
+}
+
 static void on_advance(ferry *f, ferry_object object, void *data, int source,
                        const ferry_message *message)
 {
     state *s = ferry_user_data(f);
     tile *t = data;
     particles *now = &t->present[t->step % 2];
+    double present = (double)now->count;
     uint64_t begin_ns = ferry_now(f);
     (void)source;
     (void)message;
     move_all(f, s, t, now);
-    ferry_compute(f, s->options.particle_ns * 1e-9 * (double)now->count);
+    ferry_compute(f, s->options.particle_ns * 1e-9 * present);
     s->work_ns += ferry_now(f) - begin_ns;
     s->tile_steps++;
-    now->count = 0;
     t->messages[t->step % 2] = 0;
     t->step++;
-    particles *stay = &s->leaving[NEIGHBOURS];
-    append(f, &t->present[t->step % 2], stay->at, stay->count);
-    stay->count = 0;
+    join(f, &t->present[t->step % 2], now);
     send_away(f, s, t);
     advance_if_complete(f, s, object, t);
 }
@@ -360,8 +381,9 @@ static void create_tiles(ferry *f, state *s)
         long column = (long)i % o->tiles, row = (long)i / o->tiles;
         if (first_rank(f, o, column, row) != ferry_rank(f))
             continue;
-        tile *t = calloc(1, sizeof *t);
-        check(f, t != NULL ? 0 : FERRY_ENOMEM);
+        void *memory;
+        check(f, ferry_alloc(f, sizeof(tile), &memory));
+        tile *t = memory;
         *t = (tile){.column = column, .row = row, .messages = {NEIGHBOURS, 0}};
         fill_tile(f, s, t);
         check(f, ferry_object_create(f, s->type, t, &s->tiles[i]));
@@ -497,10 +519,10 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
     return status >= 0 ? status : check_options(f, o);
 }
 
-static void free_state(state *s)
+static void free_state(ferry *f, state *s)
 {
-    for (int i = 0; i <= NEIGHBOURS; i++)
-        free(s->leaving[i].at);
+    for (int i = 0; i < NEIGHBOURS; i++)
+        check(f, ferry_free(f, s->leaving[i].at));
     free(s->tiles);
 }
 
@@ -522,13 +544,14 @@ static int rank_main(ferry *f, int argc, char **argv)
     ops.pack = tile_pack;
     ops.unpack = tile_unpack;
     ops.destroy = tile_destroy;
+    ops.flags = FERRY_OBJECT_SHARED;
     ops.load = s.options.load == LOAD_NONE ? NULL : tile_load;
     ferry_user_data_set(f, &s);
     check(f, ferry_object_type_register(f, &ops, &s.type));
     check(f, ferry_object_handler_register(f, "arrive", on_arrive, &s.arrive));
     check(f, ferry_object_handler_register(f, "advance", on_advance, &s.advance));
     status = run(f, &s);
-    free_state(&s);
+    free_state(f, &s);
     return status;
 }
 
