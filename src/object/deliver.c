@@ -14,7 +14,7 @@
  * The creator of an object always has an entry while the object lives, and a tombstone afterwards.
  * So each hop strictly increases m. The one exception is a sender without knowledge, which begins
  * at the creator with 0. So the number of hops is at most the number of moves, and there are no
- * loops. Ranks may forget an object once its creator knows of its end (directory.c). So a rank that
+ * loops. Ranks may forget an object once its creator knows of its end (ends.c). So a rank that
  * keeps a message for an object to come asks the creator whether it still can come. */
 #include <assert.h>
 #include <stdlib.h>
@@ -403,10 +403,11 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
 /* Sends a message on to where its object went. If `source` had only forwarded the message, it
  * learns the newer place, so that the next message takes a shorter way. It does not learn a place
  * to which the object left from here and from which no rank has reported it. */
-static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, int rank,
-                          fy_envelope *envelope, const ferry_message *message)
+static fy_verdict pass_on(ferry *f, int source, fy_entry *entry, int rank, fy_envelope *envelope,
+                          const ferry_message *message)
 {
     bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
+    fy_entry_expect(fy_objects_of(f), entry);
     if (fy_message_forward(f, envelope, message, rank, entry->movement) != 0)
         return FY_LEAVE;
     if (tell)
@@ -416,9 +417,8 @@ static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, int rank,
 }
 
 /* A message to an object that is not here, whose entry is `entry`. */
-static __attribute__((noinline)) fy_verdict miss(ferry *f, int source, const fy_entry *entry,
-                                                 fy_envelope *envelope,
-                                                 const ferry_message *message)
+static __attribute__((noinline)) fy_verdict
+miss(ferry *f, int source, fy_entry *entry, fy_envelope *envelope, const ferry_message *message)
 {
     const fy_objects *objects = fy_objects_of(f);
     if (entry == NULL ? fy_object_home(objects, envelope->object) == objects->rank : entry->dead) {
@@ -441,7 +441,7 @@ static __attribute__((noinline)) fy_verdict miss(ferry *f, int source, const fy_
 static inline fy_verdict deliver(ferry *f, int source, fy_envelope *envelope,
                                  const ferry_message *message)
 {
-    const fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
+    fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
     return entry != NULL && entry->record != NULL ? take(f, entry->record, envelope, message)
                                                   : miss(f, source, entry, envelope, message);
 }

@@ -292,10 +292,12 @@ static int install(ferry *f, fy_arrival *arrival)
     fy_migration migration;
     fy_entry *entry = NULL;
     int error = FERRY_EINVAL;
+    bool announced = false;
     if (fy_migration_read(objects, next_migration(arrival), left_bytes, &migration) &&
         migration.bare == (arrival->given != NULL)) {
         taken_bytes = migration.size_bytes;
         error = fy_entry_due(f, (ferry_object){migration.object}, migration.movement, &entry);
+        announced = error == 0 && arrival->given != NULL && entry->record != NULL;
         if (error == 0 && arrival->record == NULL) {
             arrival->record = fy_record_create(objects, (ferry_object){migration.object});
             error = arrival->record != NULL ? 0 : FERRY_ENOMEM;
@@ -303,8 +305,8 @@ static int install(ferry *f, fy_arrival *arrival)
         if (error == 0)
             error = fill(f, arrival, &migration, entry, arrival->record);
     }
-    /* Tells the rank that uninstalled it: its main program may wait for credit again. */
-    if (error == 0 && arrival->given != NULL)
+    /* Tells the rank that announced it: its main program may wait for credit again. */
+    if (error == 0 && announced)
         fy_location_send(f, arrival->source, (ferry_object){migration.object}, objects->rank,
                          migration.movement);
     if (error == 0 && objects->costs != NULL)

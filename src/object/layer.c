@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "core/loss.h"
+#include "object/ends.h"
 #include "object/foreign.h"
 #include "object/protocol.h"
 

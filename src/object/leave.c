@@ -123,7 +123,8 @@ static int tell_successor(ferry *f, int successor)
     for (fy_entry *entry;
          error == 0 && (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
         if (entry->dead)
-            continue; /* a tombstone: the creator knows of the end */
+            continue;                    /* a tombstone: the creator knows of the end */
+        fy_entry_expect(objects, entry); /* the successor will pass on its messages */
         items[count++] =
             (handover){.object = entry->object, .place = entry->guess, .movement = entry->movement};
         if (count < HANDOVER_COUNT)

@@ -232,7 +232,8 @@ static int drain_departed(ferry *f, fy_record *record)
         entry->guess = record->target;
         entry->movement = record->movement + 1;
         entry->left = record->worked ? FY_LEFT : FY_CARRIED;
-        *fy_carried_of(f) += !record->worked;
+        if (record->pending.count + record->early.count + record->late.count != 0)
+            fy_entry_expect(objects, entry);
         objects->count--;
         fy_stats(f)->objects_out++;
         if (objects->costs != NULL) {

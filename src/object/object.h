@@ -98,8 +98,9 @@ typedef struct fy_record {
 } fy_record;
 
 /* Whether an object went from this rank to the place that its entry names, and no rank has reported
- * it from there yet. CARRIED: the program takes it there. */
-enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED };
+ * it from there yet. CARRIED: the program takes it there, and no message waits for it. ANNOUNCED:
+ * messages may wait, so both ranks count it in fy_carried_of. */
+enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED, FY_ANNOUNCED };
 
 /* A slot of the directory: the knowledge of this rank about an object. `sequence` is not beside
  * `movement`, because each message changes it: one load of both would have to wait for the last
@@ -256,9 +257,18 @@ fy_object_state fy_record_state(ferry *f, const fy_record *record);
 void fy_entry_met(fy_objects *objects, fy_entry *entry);
 static inline void fy_entry_seen(fy_objects *objects, fy_entry *entry)
 {
-    if (entry->left == FY_CARRIED)
+    if (entry->left == FY_ANNOUNCED)
         fy_entry_met(objects, entry);
     entry->left = FY_SEEN;
+}
+
+/* Before this rank sends a message to the object of `entry`: if the program carries the object, the
+ * rank to which it goes learns that it is to come. */
+void fy_entry_announce(fy_objects *objects, fy_entry *entry);
+static inline void fy_entry_expect(fy_objects *objects, fy_entry *entry)
+{
+    if (entry->left == FY_CARRIED)
+        fy_entry_announce(objects, entry);
 }
 
 /* The next object of `type` that has a record here; it may be leaving or still to come. Start with
@@ -327,11 +337,6 @@ fy_verdict fy_handover_frame(ferry *f, int source, const fy_frame *frame);
 /* Finds or makes the entry; a new one points at the creator. FERRY_ENOMEM. */
 int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out);
 
-/* Reports that the object of `record`, whose entry is `entry`, does not exist any more. The report
- * goes to its creator, and from there to all ranks that have dealt with it. `entry` becomes a
- * tombstone or is gone. */
-void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record);
-
 /* Tells `rank` where `object` is, or that it is destroyed. */
 void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
 
@@ -343,10 +348,6 @@ enum {
 };
 
 fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
-
-/* `rank` has gone, so no more frames come from it. Objects that were to come from it are lost, and
- * messages that wait for them fail. */
-void fy_directory_peer_gone(ferry *f, int rank);
 
 /* A record of the state AWAITED, or NULL. */
 fy_record *fy_record_create(fy_objects *objects, ferry_object object);

@@ -1,4 +1,4 @@
-#include "object/object.h"
+#include "object/ends.h"
 
 #include <math.h>
 

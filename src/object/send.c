@@ -140,6 +140,7 @@ send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const
      * the object by now. */
     const fy_route *route = fy_message_route(f, entry->object);
     uint32_t op = 0, movement = entry->movement;
+    fy_entry_expect(fy_objects_of(f), entry);
     if (route != NULL) {
         rank = route->rank;
         movement = route->movement;
@@ -243,7 +244,7 @@ static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
     const ferry_object object = {entry->object};
     int rank = fy_object_place(objects, object, entry);
     if (rank < 0 || fy_head_of(f)->slow_lanes != 0 || objects->messages.unsettled ||
-        fy_wire_extra_bytes(message) != 0 ||
+        entry->left == FY_CARRIED || fy_wire_extra_bytes(message) != 0 ||
         (!fy_in_handler(f) && fy_message_pace(f, object.word, rank)))
         return FERRY_EAGAIN;
     int error;

@@ -54,6 +54,14 @@ void fy_entry_met(fy_objects *objects, fy_entry *entry)
     --*fy_carried_of(objects->f);
 }
 
+void fy_entry_announce(fy_objects *objects, fy_entry *entry)
+{
+    fy_location_send(objects->f, entry->guess, (ferry_object){entry->object}, FY_PLACE_CARRIED,
+                     entry->movement);
+    entry->left = FY_ANNOUNCED;
+    ++*fy_carried_of(objects->f);
+}
+
 void fy_record_depart(ferry *f, fy_record *record, int rank)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -107,8 +115,6 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
     memcpy(bytes + size_bytes, &label, sizeof label);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes + sizeof label};
     *data = record->data;
-    /* Before any message that goes there. */
-    fy_location_send(f, rank, object, FY_PLACE_CARRIED, record->movement + 1);
     fy_record_depart(f, record, rank);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The end of an object (src/object/directory.c): each message to it has one end, and nobody keeps
+/* The end of an object (src/object/ends.c): each message to it has one end, and nobody keeps
  * anything of it.
  *
  * One object, created on rank 0, moves up to MOVES times and is destroyed somewhere, while ranks 1

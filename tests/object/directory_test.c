@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "object/ends.h"
 #include "object/protocol.h"
 #include "ranks.h"
 
@@ -447,6 +448,99 @@ static void test_messages_wait_for_what_comes(void **state)
     world_close(&w);
 }
 
+static uint32_t carried(world *w)
+{
+    uint32_t sum = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        sum += *fy_carried_of(w->job.f[rank]);
+    return sum;
+}
+
+/* Goal: both ranks between which the program carries an object count it as long as messages may
+ * wait for it, and no longer. Method: without a message, and with one. */
+static void test_carried_objects_count_when_messages_wait(void **state)
+{
+    (void)state;
+    for (int early = 0; early <= 1; early++) {
+        world w;
+        ferry_move_info info;
+        void *data;
+        world_open(&w, "lazy");
+        ferry_object object = create(&w, 0);
+        move(&w, object, 0, 1);
+        CHECK(ferry_object_uninstall(w.job.f[1], object, 2, &info, &data) == 0);
+        job_settle(&w.job);
+        CHECK(carried(&w) == 0);
+        for (int i = 0; i < early; i++)
+            post(&w, 0, object, w.accounts[0].count);
+        job_settle(&w.job);
+        CHECK(carried(&w) == 2 * (uint32_t)early);
+        CHECK(ferry_object_install(w.job.f[2], &info, data, 1) == 0);
+        job_settle(&w.job);
+        CHECK(carried(&w) == 0 && w.accounts[2].handled == early);
+        free(info.bytes);
+        world_close(&w);
+    }
+}
+
+/* Goal: a rank that announces a carried object too late learns where it is: installed, gone on, or
+ * ended. Method: no message goes through rank 1 until then. */
+static void test_carried_objects_announced_late_are_found(void **state)
+{
+    (void)state;
+    for (int last = 2; last <= 3; last++) {
+        world w;
+        ferry_move_info info;
+        void *data;
+        world_open(&w, "lazy");
+        ferry_object object = create(&w, 0);
+        move(&w, object, 0, 1);
+        CHECK(ferry_object_uninstall(w.job.f[1], object, 2, &info, &data) == 0);
+        CHECK(ferry_object_install(w.job.f[2], &info, data, 1) == 0);
+        if (last == 3)
+            move(&w, object, 2, 3);
+        post(&w, 1, object, w.accounts[1].count);
+        CHECK(carried(&w) == 1);
+        job_settle(&w.job);
+        CHECK(carried(&w) == 0 && w.accounts[last].handled == 1);
+        CHECK(guess(&w, 1, object) == last);
+        CHECK(ferry_object_destroy(w.job.f[last], object) == 0);
+        job_settle(&w.job);
+        fy_location_send(w.job.f[1], 2, object, FY_PLACE_CARRIED, 2);
+        fy_location_send(w.job.f[1], 0, object, FY_PLACE_CARRIED, 2);
+        job_settle(&w.job);
+        CHECK(carried(&w) == 0 && entries(&w) == 0);
+        free(info.bytes);
+        world_close(&w);
+    }
+}
+
+/* Goal: a rank whose notice comes too late does not learn a place that the object has not reached.
+ * Method: the program carries the object on from rank 2 to rank 3 when rank 1 announces it. */
+static void test_carried_objects_are_not_told_ahead(void **state)
+{
+    (void)state;
+    world w;
+    ferry_move_info info[2];
+    void *data;
+    world_open(&w, "lazy");
+    ferry_object object = create(&w, 0);
+    move(&w, object, 0, 1);
+    CHECK(ferry_object_uninstall(w.job.f[1], object, 2, &info[0], &data) == 0);
+    CHECK(ferry_object_install(w.job.f[2], &info[0], data, 1) == 0);
+    CHECK(ferry_object_uninstall(w.job.f[2], object, 3, &info[1], &data) == 0);
+    post(&w, 1, object, w.accounts[1].count);
+    job_settle(&w.job);
+    CHECK(guess(&w, 1, object) == 2);
+    CHECK(*fy_carried_of(w.job.f[1]) == 0 && carried(&w) == 2);
+    CHECK(ferry_object_install(w.job.f[3], &info[1], data, 2) == 0);
+    job_settle(&w.job);
+    CHECK(carried(&w) == 0 && w.accounts[3].handled == 1);
+    free(info[0].bytes);
+    free(info[1].bytes);
+    world_close(&w);
+}
+
 /* Goal: messages that wait for an object which a rank has taken into its grave fail, the next ones
  * too, and nobody keeps an entry. Method: rank 2 hears that rank 1 has gone. */
 static void test_messages_to_what_a_dead_rank_held_fail(void **state)
@@ -589,6 +683,9 @@ int main(void)
         cmocka_unit_test(test_successors_forget_what_has_ended),
         cmocka_unit_test(test_messages_after_the_end_fail),
         cmocka_unit_test(test_messages_wait_for_what_comes),
+        cmocka_unit_test(test_carried_objects_count_when_messages_wait),
+        cmocka_unit_test(test_carried_objects_announced_late_are_found),
+        cmocka_unit_test(test_carried_objects_are_not_told_ahead),
         cmocka_unit_test(test_messages_to_what_a_dead_rank_held_fail),
         cmocka_unit_test(test_closing_destroys_objects_in_flight),
         cmocka_unit_test(test_malformed_locations_are_dropped),

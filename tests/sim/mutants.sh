@@ -170,8 +170,8 @@ mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memor
 mutant held_grows src/object/queued.c 'if (queued->counted)' 'if (0)' 4
 mutant held_unheard src/object/queued.c 'held->tokens != 0 && held->bytes' '0 && held->bytes' 4
 mutant carrier_waits src/core/send.c 'f->carried == 0 && must_wait' 'must_wait' 4
-mutant carrier_unknown src/object/uninstall.c 'fy_location_send(f, rank, object, FY_PLACE_CARRIED' \
-    '(void)(f, rank, object, FY_PLACE_CARRIED' 4
+mutant carrier_unknown src/object/uninstall.c 'fy_location_send(objects->f, entry->guess' \
+    '(void)(objects->f, entry->guess' 4
 mutant queue_unseen src/core/send.c 'f->slow_lanes += !filled;' ';' 4
 mutant queue_unended src/core/send.c 'f->slow_lanes -= queue->head == NULL;' ';' 4
 mutant number_again src/object/send.c 'entry->sequence++;' ';' 4

@@ -1,0 +1,256 @@
+/* How objects end: how all ranks that have dealt with an object learn that it will not be found
+ * again, and forget it.
+ *
+ * The `sources` of an object move with it. They name the ranks that it visited and the ranks that
+ * have sent to it, except those whose messages are all still in flight. When the object ends:
+ *   1. The rank where it ends keeps a tombstone and sends the creator the ranks of `sources`.
+ *   2. The creator ends the name, forgets the entry and tells these ranks; with `everyone`
+ *      it tells all ranks.
+ *   3. The ranks that are told, and the rank of the tombstone, forget the object.
+ * A message in flight bounces off the tombstone or off the creator, and its sender forgets the
+ * object. A sender that has had the object keeps a tombstone until the creator tells it.
+ *
+ * Why that is safe: a rank that has had the object forgets it only after the creator knows of the
+ * end. A message for the object may come even later. The rank takes it for one that overtook the
+ * object: it keeps the message and asks the creator, which answers that the object has ended. If
+ * the creator does not answer, the object was alive when the request came. Then this rank cannot
+ * have forgotten it, so the object is still to come. The creator needs no tombstone of its own: the
+ * name (names.h) is never given again.
+ *
+ * Objects whose creator has died keep their tombstones. If a creator has left in order, its
+ * successor stands for it (leave.c). So "creator" here means the home: the creator, or the rank
+ * that inherited from it. An inherited name is alive as long as the successor has an entry. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "object/ends.h"
+
+enum { FEW_RANKS = 64 };
+
+/* On the creator, or its successor. */
+static bool is_alive(const fy_objects *objects, ferry_object object)
+{
+    if (fy_object_creator(object) == objects->rank)
+        return fy_names_alive(&objects->names, object);
+    const fy_entry *entry = fy_entry_find(objects, object);
+    return entry != NULL && !entry->dead;
+}
+
+/* On the creator: the object has ended. The rank where it ended reports that, with the `ranks` to
+ * tell. A rank off which a message bounced reports it too, without them, and maybe earlier. So a
+ * second report still tells its `ranks`. */
+static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_source *ranks,
+                     uint32_t count)
+{
+    fy_objects *objects = fy_objects_of(f);
+    bool everyone = objects->protocol.everyone;
+    bool first = is_alive(objects, object);
+    if (objects->told_successor != 0)
+        fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, movement);
+    if (first) {
+        if (fy_object_creator(object) == objects->rank)
+            fy_names_end(&objects->names, object);
+        fy_entry *entry = fy_entry_find(objects, object);
+        if (entry != NULL) {
+            fy_entry_seen(objects, entry);
+            fy_table_remove(&objects->directory, entry);
+        }
+    }
+    for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
+        if (rank != objects->rank)
+            fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
+    for (uint32_t i = 0; !everyone && i < count; i++)
+        if (ranks[i].rank_plus_1 != (uint32_t)objects->rank + 1)
+            fy_location_send(f, (int)ranks[i].rank_plus_1 - 1, object, FY_PLACE_NONE, movement);
+}
+
+void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
+{
+    int creator = fy_object_home(fy_objects_of(f), record->object);
+    uint32_t count = record->sources.count;
+    fy_source few[FEW_RANKS];
+    fy_source *ranks = count <= FEW_RANKS ? few : fy_malloc(count * sizeof *ranks);
+    if (ranks != NULL)
+        fy_sources_copy(&record->sources, ranks);
+    else
+        count = 0; /* these ranks learn of the end when they send or ask */
+    entry->record = NULL;
+    if (creator == fy_objects_of(f)->rank) {
+        end_name(f, record->object, record->movement, ranks, count);
+    } else {
+        entry->dead = 1;
+        fy_end_send(f, creator, record->object, record->movement, ranks, count);
+    }
+    if (ranks != few)
+        free(ranks);
+}
+
+bool fy_entry_leaves(ferry *f, const fy_entry *entry)
+{
+    fy_object_state state = fy_record_state(f, entry->record);
+    return state == FY_MIGRATING || state == FY_DEPARTED;
+}
+
+/* The object of `entry` will not come. Fails the messages that wait for it, and frees its record.
+ */
+static void give_up(ferry *f, fy_entry *entry, int error)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_record *record = entry->record;
+    entry->record = NULL;
+    *fy_carried_of(f) -= record->due;
+    fy_queued_list_fail(f, &record->late, error);
+    fy_record_destroy(objects, record);
+}
+
+/* On the creator: another rank reports that the object of the frame has ended. */
+static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    ferry_object object = {frame->words[0]};
+    uint32_t count = (uint32_t)(frame->size_bytes / sizeof(fy_source));
+    const fy_entry *entry = fy_entry_find(objects, object);
+    if (entry != NULL && entry->record != NULL)
+        return fy_entry_leaves(f, entry) ? FY_LEAVE : FY_TAKEN;
+    fy_source few[FEW_RANKS];
+    fy_source *ranks = count <= FEW_RANKS ? few : fy_malloc(count * sizeof *ranks);
+    if (ranks == NULL)
+        return FY_LEAVE;
+    if (count != 0)
+        memcpy(ranks, frame->data, count * sizeof *ranks);
+    bool right = true;
+    for (uint32_t i = 0; i < count; i++)
+        right =
+            right && ranks[i].rank_plus_1 != 0 && ranks[i].rank_plus_1 <= (uint32_t)objects->ranks;
+    if (right)
+        end_name(f, object, (uint32_t)frame->words[1], ranks, count);
+    if (ranks != few)
+        free(ranks);
+    return FY_TAKEN;
+}
+
+/* On a rank that is not the creator: `source` reports that the object has ended. If `source` is the
+ * creator, the report is final, and the successor to which this rank handed its entries must get it
+ * too. Otherwise a message has bounced off `source`. */
+static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
+{
+    fy_objects *objects = fy_objects_of(f);
+    const ferry_object object = {entry->object};
+    bool final = source == fy_object_creator(object) || source == fy_object_home(objects, object);
+    if (entry->record != NULL && fy_entry_leaves(f, entry))
+        return FY_LEAVE;
+    if (entry->record != NULL && !(final && fy_record_state(f, entry->record) == FY_AWAITED))
+        return FY_TAKEN;
+    if (entry->record != NULL)
+        give_up(f, entry, FERRY_ENOENT);
+    fy_entry_seen(objects, entry);
+    if (final && objects->told_successor != 0)
+        fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, entry->movement);
+    if (final || !entry->hosted)
+        fy_table_remove(&objects->directory, entry);
+    else
+        entry->dead = 1;
+    return FY_TAKEN;
+}
+
+/* On the creator: `source` keeps messages for an object and asks whether the object can still come.
+ * Only a no is sent. */
+static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
+{
+    if (!is_alive(fy_objects_of(f), object))
+        fy_location_send(f, source, object, FY_PLACE_NONE, movement);
+}
+
+/* The program will install here an object that `source` uninstalled, and messages may wait for it.
+ * Until then the main program of this rank does not wait for credit. If the object has been here
+ * already, `source` learns that. It does not learn a newer place, which the object may not have
+ * reached. */
+static fy_verdict hear_of_carried(ferry *f, int source, ferry_object object, uint32_t movement)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = fy_entry_find(objects, object);
+    int home = fy_object_home(objects, object);
+    if (entry != NULL && entry->record != NULL && fy_entry_leaves(f, entry))
+        return FY_LEAVE;
+    bool ended = entry != NULL ? entry->dead : home == objects->rank;
+    if (ended || (entry != NULL && (int32_t)(movement - entry->movement) <= 0)) {
+        fy_location_send(f, source, object, ended ? FY_PLACE_NONE : objects->rank, movement);
+        return FY_TAKEN;
+    }
+    if (fy_entry_make(objects, object, &entry) != 0)
+        return FY_LEAVE;
+    if (entry->record == NULL)
+        entry->record = fy_record_create(objects, object);
+    if (entry->record == NULL)
+        return FY_LEAVE;
+    if (fy_record_state(f, entry->record) != FY_AWAITED)
+        return FY_TAKEN;
+    entry->record->from = source;
+    *fy_carried_of(f) += !entry->record->due;
+    entry->record->due = true;
+    if (home != objects->rank)
+        fy_location_send(f, home, object, FY_PLACE_ASK, movement);
+    return FY_TAKEN;
+}
+
+fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    ferry_object object = {frame->words[0]};
+    int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
+    if (place == FY_PLACE_ASK) {
+        answer(f, source, object, (uint32_t)frame->words[1]);
+        return FY_TAKEN;
+    }
+    if (place == FY_PLACE_CARRIED)
+        return hear_of_carried(f, source, object, (uint32_t)frame->words[1]);
+    fy_entry *entry = fy_entry_find(objects, object);
+    fy_verdict verdict = FY_TAKEN;
+    /* `source` was to send the object here, and will not. */
+    if (entry != NULL && entry->record != NULL && entry->record->from == source &&
+        fy_record_state(f, entry->record) == FY_AWAITED)
+        give_up(f, entry, FERRY_ENOENT);
+    if (fy_object_home(objects, object) == objects->rank)
+        verdict = hear_of_own_end(f, frame);
+    else if (entry != NULL)
+        verdict = hear_of_end(f, source, entry);
+    if (place == FY_PLACE_LOST && verdict == FY_TAKEN)
+        fy_log(f, "a message to object %016llx is lost: the object was destroyed",
+               (unsigned long long)object.word);
+    return verdict;
+}
+
+/* All that `rank` sent has been handled, so the object of `entry`, which was to come from it, never
+ * will. The entry stays as a tombstone until the creator, to which this rank reports the loss,
+ * confirms the end. */
+static void lose(ferry *f, fy_entry *entry, int rank)
+{
+    fy_record *record = entry->record;
+    fy_record about = {.object = record->object, .movement = entry->movement};
+    (void)fy_sources_of(&about.sources, fy_objects_of(f)->rank);
+    fy_log(f, "object %016llx is lost: rank %d, which was to send it here, has gone",
+           (unsigned long long)record->object.word, rank);
+    give_up(f, entry, FERRY_EPEER);
+    entry->hosted = 1;
+    fy_object_bury(f, entry, &about);
+}
+
+void fy_directory_peer_gone(ferry *f, int rank)
+{
+    fy_objects *objects = fy_objects_of(f);
+    (void)fy_arrivals_install(f);
+    fy_link lost;
+    fy_list_init(&lost);
+    size_t index = 0;
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
+        fy_record *record = entry->record;
+        if (entry->guess == rank)
+            fy_entry_seen(objects, entry);
+        if (record != NULL && fy_record_state(f, record) == FY_AWAITED && record->from == rank &&
+            !(record->due && record->late.count == 0) && !fy_arrival_waits(f, record->object))
+            fy_list_insert(&lost, &record->link);
+    }
+    for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)
+        lose(f, fy_entry_find(objects, ((fy_record *)(void *)link)->object), rank);
+}
