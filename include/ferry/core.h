@@ -91,7 +91,7 @@ FERRY_API int ferry_close(ferry *f);
  * blocks] */
 FERRY_API const char *ferry_version(void);
 
-/* Ends the whole job immediately, on every port, with exit status `status` (1 to 255; any other
+/* Ends the whole job immediately, on every port, with exit status `status` (0 to 255; any other
  * number counts as 1). Prints a line with this rank's number and `reason`, which may be NULL.
  * Writes out this process's open files. The other ranks are killed. Does not return. [app thread,
  * handlers] */

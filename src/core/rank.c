@@ -253,7 +253,7 @@ const char *ferry_version(void)
 
 void ferry_abort(ferry *f, int status, const char *reason)
 {
-    if (status <= 0 || status > 255)
+    if (status < 0 || status > 255)
         status = EXIT_FAILURE;
     (void)f->ops->transport.pending(f->port, FY_DATA); /* a forked process ends here */
     fy_log(f, "ends the job with status %d: %s", status,

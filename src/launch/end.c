@@ -93,20 +93,21 @@ static void note_outcome(const job *j, int rank, const siginfo_t *info)
         atomic_store(&rank_at(j->controls.base, (uint32_t)rank)->outcome, (uint32_t)status + 1);
 }
 
-/* The status of a rank that has called ferry_abort, whose own line has given the reason; else 0.
+/* The status of a rank that has called ferry_abort, whose own line has given the reason; else -1.
  * The rank ends with that status. If the word has another value, it was overwritten. */
 static int abort_status(const job *j, int rank, const siginfo_t *info)
 {
     if (j->controls.base == NULL || info->si_code != CLD_EXITED)
-        return 0;
+        return -1;
     /* seq_cst: as in shm_abort */
-    uint32_t status = atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->aborts);
-    return status == (uint32_t)info->si_status ? info->si_status : 0;
+    uint32_t word = atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->aborts);
+    return word == (uint32_t)info->si_status + 1 ? info->si_status : -1;
 }
 
 static void end_at_once(job *j, int status)
 {
     j->status = status;
+    j->aborted = true;
     if (j->stage == JOB_KILLED)
         return;
     j->stage = JOB_TERMINATED;
@@ -161,18 +162,18 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     shm_state state = fy_job_state(j, rank);
     int status = signaled ? 128 + info->si_status : info->si_status;
     int aborts = abort_status(j, rank, info);
-    bool clean = status == 0 && aborts == 0 &&
+    bool clean = status == 0 && aborts < 0 &&
                  (state == SHM_LEFT || (state == SHM_ABSENT && !fy_job_anyone_joined(j)));
     bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
-    bool endured = !clean && aborts == 0 && j->stage == JOB_RUNS && !j->start_failed &&
+    bool endured = !clean && aborts < 0 && j->stage == JOB_RUNS && !j->start_failed &&
                    j->passed_signal == 0 && expected && others_endure(j, rank);
-    if (j->status == 0 && !endured)
+    if (j->status == 0 && !endured && !j->aborted)
         j->status = status;
     if (endured) {
         if (state == SHM_JOINED || !report_start(j, info))
             say_death(j, rank, info, "; the others go on");
         j->start_failed = false;
-    } else if (!clean && aborts == 0 && !report_start(j, info) && !j->start_failed &&
+    } else if (!clean && aborts < 0 && !report_start(j, info) && !j->start_failed &&
                !is_consequence(j, rank, info)) {
         const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
@@ -180,7 +181,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
                                        : " and never opened Ferry, others did; the job ends";
         say_death(j, rank, info, more);
     }
-    if (aborts != 0)
+    if (aborts >= 0)
         end_at_once(j, aborts);
     if (j->controls.base != NULL && state != SHM_LEFT) {
         note_outcome(j, rank, info);
@@ -188,7 +189,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     }
     if (clean || endured)
         return;
-    if (j->status == 0)
+    if (j->status == 0 && !j->aborted)
         j->status = 1;
     start_grace(j);
 }

@@ -82,6 +82,7 @@ typedef struct job {
     int start_pipe[2]; /* by which children write a job_failure */
     bool start_failed;
     int status;
+    bool aborted; /* a rank has called ferry_abort: `status` is final */
     job_stage stage;
     uint64_t stage_end_ns;
     int interrupts;    /* how many SIGINT have come */

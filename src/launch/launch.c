@@ -298,7 +298,7 @@ static void clean_up(job *j)
  * and all did the same work. */
 static void say_unopened(const job *j)
 {
-    if (j->status != 0 || j->plan->argv == NULL || j->controls.base == NULL ||
+    if (j->status != 0 || j->aborted || j->plan->argv == NULL || j->controls.base == NULL ||
         fy_job_anyone_joined(j))
         return;
     job_say("no process of %s (%d started) has opened Ferry; expected a program that calls "

@@ -32,6 +32,10 @@ int main(int argc, char **argv)
         shmem_free(&local);
     else if (strcmp(mistake, "exit") == 0)
         shmem_global_exit(5);
+    else if (strcmp(mistake, "good") == 0 && shmem_my_pe() == 1)
+        shmem_global_exit(0);
+    else if (strcmp(mistake, "good") == 0)
+        shmem_barrier_all();
     else if (strcmp(mistake, "context") == 0)
         shmem_g(SHMEM_CTX_INVALID, &local, 0);
     else if (strcmp(mistake, "member") == 0)

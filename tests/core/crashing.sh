@@ -46,6 +46,7 @@ for one in $cases; do
         $1 == "enter" { entered[$2]++ }
         $1 == "result" { results++; written[$2]++; if (entered[$2] != ranks) print "a result of round " $2 " after " entered[$2] " parts" }
         /WRONG/ { print }
+        /has opened Ferry/ { print }
         how ~ /^return|^exit|^_exit|kill|segv|abort$/ && /crashing: rank/ && !/: send: / {
             if ($0 !~ "rank " rank " ") print "the rank is not named: " $0
             else if ($0 !~ cause) print "the cause is not named: " $0
@@ -54,8 +55,8 @@ for one in $cases; do
             for (round in written) if (entered[round] != ranks) print "a result of round " round " with " entered[round] " parts"
             if (status == 124) print "it did not end in time"
             if (how == "none" && (status != 0 || results != 4 * ranks)) print "status " status ", " results " results"
-            if (how != "none" && status == 0) print "status 0"
-            if (how == "abort7" && status != 7) print "status " status
+            if (how != "none" && how != "abort0" && status == 0) print "status 0"
+            if (how ~ /^abort[07]$/ && status != substr(how, 6)) print "status " status
         }')
     if [ -n "$wrong" ]; then
         echo "FAILED: $how in $where, rank $rank: $wrong"

@@ -8,10 +8,9 @@
  *
  *      crashing HOW WHERE RANK
  *
- * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0 abort7 (ferry_abort). WHERE: main
- * handler task barrier allreduce gather broadcast scan alltoall group started quiesce close phase.
- * Exit status 9: a call has
- * failed, with its error on standard error. */
+ * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0, or abort7 and abort0 (ferry_abort).
+ * WHERE: main handler task barrier allreduce gather broadcast scan alltoall group started quiesce
+ * close phase. Exit status 9: a call has failed, with its error on standard error. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -71,6 +70,8 @@ static void end_here(state *s)
         raise(SIGKILL);
     if (strcmp(how, "abort7") == 0)
         ferry_abort(s->f, 7, "as planned");
+    if (strcmp(how, "abort0") == 0)
+        ferry_abort(s->f, 0, "as planned");
 }
 
 static void on_add(ferry *f, int source, const ferry_message *message)

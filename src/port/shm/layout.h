@@ -94,7 +94,7 @@ typedef struct shm_rank {
     _Atomic uint32_t endures; /* this rank goes on when others die */
     _Atomic uint32_t outcome; /* 1 + its status of wait(2); 0: not known. Written by the process
                                  that watches it, before it is marked dead */
-    _Atomic uint32_t aborts;  /* the exit status with which this rank ends the job; else 0 */
+    _Atomic uint32_t aborts;  /* 1 + the exit status with which this rank ends the job; else 0 */
     _Atomic uint64_t sleeps, yields; /* counts of the application thread's waits */
     _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
     /* If the job has several segments: its number of ranks << 32 | this rank's number there + 1;

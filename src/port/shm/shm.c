@@ -209,7 +209,7 @@ static int shm_spawn_ranks(fy_port *port, int count, char *const argv[], int *fi
 static void shm_abort(fy_port *port, int status)
 {
     /* seq_cst: before the process ends */
-    atomic_store(&state_of(port)->self->aborts, (uint32_t)status);
+    atomic_store(&state_of(port)->self->aborts, (uint32_t)status + 1);
     _exit(status);
 }
 
