@@ -16,7 +16,7 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
     return fy_compat_update(&what, bytes, pe, mapped);
 }
 
-/* Values as words, and back. */
+/* Converts values to words, and back. */
 #define WORDS(NAME, TYPE)                                                                          \
     static uint64_t word_of_##NAME(TYPE value)                                                     \
     {                                                                                              \

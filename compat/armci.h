@@ -92,8 +92,8 @@ FERRY_API int ARMCI_PutS_flag(void *source, int source_strides[], void *target,
                               int process);
 FERRY_API void ARMCI_Copy(const void *source, void *target, int bytes);
 
-/* The same, with an end of their own. A handle names one operation, or with aggregation all until
- * it is waited for. NULL: ARMCI_WaitAll waits. */
+/* The same calls, which do not wait. A handle names one operation; with aggregation, all operations
+ * begun with it until ARMCI_Wait. Without a handle (NULL), ARMCI_WaitAll waits for them. */
 typedef struct armci_hdl_t {
     unsigned *pending; /* operations by messages that have not ended; NULL: none */
     int aggregate;
@@ -121,7 +121,7 @@ FERRY_API int ARMCI_Test(armci_hdl_t *handle);
 FERRY_API int ARMCI_WaitProc(int process);
 FERRY_API int ARMCI_WaitAll(void);
 
-/* Single values. */
+/* Puts and gets of single values. */
 #define ARMCI_VALUES(X) X(Int, int) X(Long, long) X(Float, float) X(Double, double)
 #define ARMCI_DECLARE_VALUE(NAME, TYPE)                                                            \
     FERRY_API int ARMCI_PutValue##NAME(TYPE value, void *target, int process);                     \
@@ -138,7 +138,7 @@ FERRY_API void ARMCI_Barrier(void);
 FERRY_API void ARMCI_Access_begin(void *address);
 FERRY_API void ARMCI_Access_end(void *address);
 
-/* A word of another process in one step; the old value goes to `old`. */
+/* Changes a word of another process atomically. The old value goes to `old`. */
 typedef enum ARMCI_Rmw_e {
     ARMCI_FETCH_AND_ADD,
     ARMCI_FETCH_AND_ADD_LONG,
@@ -147,8 +147,8 @@ typedef enum ARMCI_Rmw_e {
 } ARMCI_Rmw_t;
 FERRY_API int ARMCI_Rmw(int verb, void *old, void *target, int value, int process);
 
-/* Mutexes: each process makes `count` of its own; all call it. Processes get a mutex in the order
- * in which they ask. */
+/* Mutexes. All processes call ARMCI_Create_mutexes, each with the number of its own mutexes.
+ * Processes get a mutex in the order in which they ask. */
 FERRY_API int ARMCI_Create_mutexes(int count);
 FERRY_API int ARMCI_Destroy_mutexes(void);
 FERRY_API void ARMCI_Lock(int mutex, int process);

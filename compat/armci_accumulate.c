@@ -1,8 +1,9 @@
 /* Accumulates: target = target + scale * source, number by number.
  *
- * Each number is added in one step, so all accumulates on it count, whoever makes them. A process
- * adds to memory that it sees itself. Else the source is scaled into packets of pieces, each a head
- * and its numbers, which a handler adds where the target is. A complex number is two numbers. */
+ * Each number is added atomically, so accumulates of several processes on it all count. A process
+ * adds to memory that is mapped in it directly. For other memory it scales the source into packets,
+ * and a handler at the target adds them. A packet has pieces, each a head and its numbers. A
+ * complex number is two numbers. */
 #include "armci_state.h"
 
 #include <complex.h>
@@ -56,7 +57,7 @@ SCALE(complex, float _Complex)
 SCALE(double_complex, double _Complex)
 
 typedef struct type {
-    size_t bytes, word_bytes; /* of a number, and of what is added in one step */
+    size_t bytes, word_bytes; /* of a number, and of the part that is added atomically */
     void (*add)(char *target, const char *values, size_t bytes);
     void (*scale)(char *out, const char *values, size_t bytes, const void *scale);
 } type;
@@ -71,14 +72,14 @@ static const type types[] = {
 };
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
-/* An accumulate that is being made. */
+/* The state of an accumulate by messages. */
 typedef struct making {
     const char *call;
     int process, number;
     const type *type;
     const void *scale;
     armci_hdl_t *handle;
-    fy_armci_op *op; /* the packet that is being filled; NULL: none */
+    fy_armci_op *op; /* the packet that is being filled, or NULL */
     ferry_track track;
     size_t used;
 } making;
@@ -96,7 +97,7 @@ static void send_packet(making *m)
     m->op = NULL;
 }
 
-/* Room for a piece of `*bytes`, or of fewer, in the packet. */
+/* Makes room in the packet for a piece of `*bytes`. If not all fit, makes `*bytes` smaller. */
 static char *piece_add(making *m, char *target, size_t *bytes)
 {
     if (m->op != NULL && PACKET_BYTES - m->used < sizeof(piece) + sizeof(double _Complex))
@@ -200,7 +201,7 @@ static int add_vector(making m, const armci_giov_t *pieces, int count)
     return 0;
 }
 
-/* The source is copied, so calls without a handle do as those with one. */
+/* The source is always copied, so calls with a handle are the same as those without one. */
 
 int ARMCI_NbAcc(int number, const void *scale, void *source, void *target, int bytes, int process,
                 armci_hdl_t *handle)

@@ -1,4 +1,4 @@
-/* Puts and gets: contiguous ones are strided ones without a level. */
+/* Puts and gets. A contiguous one is a strided one without levels. */
 #include "armci_state.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ void fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks)
             fy_compat_fail("%s: count[%d] is %d; expected 0 or more", call, i, blocks->count[i]);
 }
 
-/* The blocks of the levels below `level`. */
+/* Runs `fn` for the blocks of the levels below `level`. */
 static void each(const fy_armci_blocks *b, int level, const char *source, char *target,
                  fy_armci_block_fn *fn, void *arg)
 {
@@ -46,15 +46,16 @@ static bool is_empty(const fy_armci_blocks *blocks)
     return false;
 }
 
-/* The way of a copy: a put to or a get from `process`. */
+/* How a call copies. */
 typedef struct way {
     const char *call;
     int process;
-    bool put, blocks; /* it returns when the buffer here may be used */
+    bool put;    /* to `process`; else a get from it */
+    bool blocks; /* the call returns when the local buffer may be used */
     armci_hdl_t *handle;
 } way;
 
-/* Waits until the buffer of `op` may be used, which `submitted` or `handle` tells. */
+/* Waits until the local buffer may be used: a put sets `*submitted`, a get ends `handle`. */
 static void await(const way *how, const bool *submitted, armci_hdl_t *handle)
 {
     unsigned turns = 0;
@@ -149,7 +150,7 @@ void ARMCI_Copy(const void *source, void *target, int bytes)
     memmove(target, source, (size_t)bytes);
 }
 
-/* A call, and the one with a handle. */
+/* Defines a call without a handle, and the one with a handle. */
 #define COPIES(NAME, PUT)                                                                          \
     int ARMCI_##NAME(void *source, void *target, int bytes, int process)                           \
     {                                                                                              \
@@ -203,7 +204,8 @@ int ARMCI_Put_flag(void *source, void *target, int bytes, int *flag, int value, 
     return ARMCI_PutS_flag(source, NULL, target, NULL, &bytes, 0, flag, value, process);
 }
 
-/* A put of a value with a handle has its source on the stack, so it waits until that may change. */
+/* The source of a put of one value is on the stack. So even the call with a handle waits until the
+ * source may change. */
 #define VALUES(NAME, TYPE)                                                                         \
     int ARMCI_PutValue##NAME(TYPE value, void *target, int process)                                \
     {                                                                                              \

@@ -38,7 +38,7 @@ void armci_msg_snd(int tag, void *data, int bytes, int to)
     fy_compat_check("armci_msg_snd", ferry_send(fy_compat.f, to, tag, data, (size_t)bytes, NULL));
 }
 
-/* The message that a receive has got. */
+/* The message that a receive has got, once `ended` is set. */
 typedef struct got {
     bool ended;
     int rank, bytes;

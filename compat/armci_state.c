@@ -210,7 +210,7 @@ static void when_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
     (void)receipt;
     if (op->submitted != NULL)
         *op->submitted = true;
-    op->submitted = NULL; /* whoever waits for it goes on */
+    op->submitted = NULL; /* the waiting call may return, and its variable with it */
 }
 
 void fy_armci_op_drop(fy_armci_op *op)

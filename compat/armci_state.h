@@ -1,10 +1,10 @@
-/* State of a process, and what the files of the ARMCI layer share, beside common.h.
+/* The state of a process. Private to the ARMCI layer.
  *
  * ARMCI's functions take no handle, so the process has one state: fy_armci and fy_compat are the
- * only writable global data. Only public functions of Ferry are called.
+ * only writable global data. The layer calls only public functions of Ferry.
  *
- * A process copies and changes memory itself where it sees it: its own, and the heap of processes
- * of its node. Operations on other processes go by messages, each with a record. */
+ * A process copies and changes memory that is mapped in it directly: its own, and the heaps of
+ * processes of its node. Operations on other processes go by messages, each with a record. */
 #ifndef FY_ARMCI_STATE_H
 #define FY_ARMCI_STATE_H
 
@@ -15,9 +15,9 @@ typedef struct fy_armci_state {
     bool open;
     ferry_handler accumulate;
     unsigned *unfinished; /* by process: operations by messages that have not ended */
-    unsigned total;       /* of `unfinished` */
-    ferry_group *group;   /* the default one; NULL: all */
-    uint64_t **mutexes;   /* by process; NULL: none are made */
+    unsigned total;       /* the sum of `unfinished` */
+    ferry_group *group;   /* the default group; NULL: all processes */
+    uint64_t **mutexes;   /* by process; NULL: there are no mutexes */
     int *mutex_counts;    /* by process */
 } fy_armci_state;
 
@@ -25,7 +25,7 @@ extern fy_armci_state fy_armci;
 
 /* An operation by messages. */
 typedef struct fy_armci_op {
-    unsigned *pending; /* of its handle; may be NULL */
+    unsigned *pending; /* the counter of its handle; may be NULL */
     bool *submitted;   /* becomes true when the source may change; may be NULL */
     int process;
     char data[];
@@ -33,13 +33,14 @@ typedef struct fy_armci_op {
 
 /* Ends the job if ARMCI is not begun, or `process` does not exist. */
 void fy_armci_check(const char *call, int process);
-/* Whether this process sees the memory of `process`. */
+/* Whether the memory of `process` is mapped in this process. */
 bool fy_armci_sees(int process);
 
-/* A record for an operation of `handle` (NULL: of none), with `data_bytes`, and its track. */
+/* Makes the record and the track of an operation. `handle` may be NULL. `data_bytes`: size of its
+ * `data`. */
 fy_armci_op *fy_armci_op_create(int process, armci_hdl_t *handle, size_t data_bytes,
                                 ferry_track *track);
-/* Gives it up: the operation has not begun. */
+/* Frees the record of an operation that was not begun. */
 void fy_armci_op_drop(fy_armci_op *op);
 
 /* A block of `bytes`, repeated by levels, from `source` to `target`. */
@@ -50,7 +51,7 @@ typedef struct fy_armci_blocks {
     int levels;
 } fy_armci_blocks;
 
-/* Ends the job if the numbers make no sense. */
+/* Ends the job if a count is negative or there are too many levels. */
 void fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks);
 typedef void fy_armci_block_fn(void *arg, const char *source, char *target, size_t bytes);
 /* Runs `fn` for each block. */

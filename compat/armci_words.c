@@ -1,5 +1,5 @@
-/* Words that are changed in one step, and mutexes, which are two words each: the next ticket, and
- * the ticket that has the mutex. */
+/* Atomic changes of words, and mutexes. A mutex is two words: the next ticket, and the ticket that
+ * has the mutex. */
 #include "armci_state.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Teams and collectives: groups and collectives of Ferry. PE numbers of a team are places of its
+/* Teams are groups of Ferry, and collectives are Ferry's. A PE number in a team is the place in its
  * group. */
 #include "state.h"
 
@@ -45,8 +45,8 @@ int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to)
     return rank < 0 ? -1 : ferry_group_place(fy_compat.f, target, rank);
 }
 
-/* The PEs start, start + stride and so on of `parent`, `size` of them, as ranks; NULL: not all
- * exist. */
+/* The ranks of `size` PEs of `parent`: start, start + stride and so on. NULL: one does not exist.
+ */
 static int *ranks_of(ferry_group *parent, int start, int stride, int size)
 {
     int count = ferry_group_count(fy_compat.f, parent);
@@ -139,7 +139,7 @@ void shmem_team_destroy(shmem_team_t team)
     free(team);
 }
 
-/* Carries `what` out over `team`. */
+/* Runs a collective over `team`. */
 static int run(shmem_team_t team, ferry_collective *what)
 {
     if (!fy_shmem_team_group(team, &what->group))
@@ -183,7 +183,7 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t s
     return run(team, &what);
 }
 
-/* The pieces of all PEs, of one size each. */
+/* A collective in which each PE gives a piece of one size. */
 static int pieces(ferry_collective_kind kind, shmem_team_t team, void *dest, const void *source,
                   size_t size_bytes)
 {
@@ -192,7 +192,7 @@ static int pieces(ferry_collective_kind kind, shmem_team_t team, void *dest, con
     return run(team, &what);
 }
 
-/* Pieces whose sizes the PEs have to tell each other first. */
+/* As an allgather, with pieces of different sizes, which the PEs exchange first. */
 static int collect(shmem_team_t team, void *dest, const void *source, size_t size_bytes)
 {
     int count = shmem_team_n_pes(team);
@@ -218,7 +218,7 @@ typedef struct strides {
     size_t count, bytes;
 } strides;
 
-/* Packs the elements, exchanges them, and spreads what came. */
+/* Packs the elements, exchanges them, and unpacks those that have come. */
 static int alltoalls(shmem_team_t team, void *dest, const void *source, strides each)
 {
     int places = shmem_team_n_pes(team);

@@ -45,8 +45,9 @@ void fy_compat_turn(unsigned *turns)
         sched_yield();
 }
 
-/* In a handler a get without track works if the source is in memory that this process sees.
- * words[0] is the address of a list of words by rank, each in that rank's heap. */
+/* Sets `mapped` by trying a get from each rank. In a handler a get without a track succeeds only if
+ * its source is mapped in this process. words[0] is the address of a list by rank: for each, the
+ * address of a word in its heap. */
 static void probe(ferry *f, int source, const ferry_message *message)
 {
     void *const *words = (void *const *)(uintptr_t)message->words[0];
@@ -58,7 +59,7 @@ static void probe(ferry *f, int source, const ferry_message *message)
     }
 }
 
-/* Finds the ranks whose heap this process sees. */
+/* Finds the ranks whose heap is mapped in this process. */
 static void find_mapped(const char *call)
 {
     ferry *f = fy_compat.f;
@@ -85,10 +86,10 @@ static void find_mapped(const char *call)
     free((void *)words);
 }
 
-/* Atomic operations. A word that this process sees is changed by the compiler's atomics, which are
- * those of Ferry too. ferry_atomic_update does the same, but takes 48 ns in place of 26 (two
- * processes add to one word, bench/shmem.c). Any other word is changed by ferry_atomic_update.
- * Words of Ferry have 8 bytes, so for a word of 4 bytes a request runs change_half on its rank. */
+/* Atomic operations. A word that is mapped in this process is changed by the compiler's atomics, as
+ * Ferry does it. ferry_atomic_update would take 48 ns in place of 26 (two processes add to one
+ * word, bench/shmem.c). Another word of 8 bytes is changed by ferry_atomic_update. Ferry has no
+ * words of 4 bytes, so for those a request runs change_half on the rank of the word. */
 
 static uint64_t update_here(ferry_atomic_verb verb, uint64_t *word, uint64_t operand,
                             uint64_t expected)
@@ -151,7 +152,7 @@ static uint64_t update_there(const ferry_atomic *what, int pe)
     return old;
 }
 
-/* Runs where the word is: words[0] is its address, then verb, operand and expected value. */
+/* Runs on the rank of the word. Words: its address, verb, operand, expected value. */
 static void change_half(ferry *f, int source, const ferry_message *message)
 {
     uint32_t *word = (uint32_t *)(uintptr_t)message->words[0];
@@ -169,7 +170,7 @@ static void take_half(ferry *f, int source, const ferry_message *message)
     fy_compat.half_has_come = true;
 }
 
-/* `remote` is a word of 4 bytes in memory of `pe`. */
+/* Changes `remote`, a word of 4 bytes in memory of `pe`, by a request. */
 static uint32_t update_half_there(ferry_atomic_verb verb, const char *remote, uint32_t operand,
                                   uint32_t expected, int pe)
 {

@@ -1,8 +1,8 @@
-/* Common: the layers of other libraries' interfaces share the process's rank, errors, and words
- * that are changed in one step.
+/* Common to the interfaces of other libraries (OpenSHMEM, ARMCI): the rank of the process, errors,
+ * and atomic changes of words.
  *
- * Those interfaces take no handle, so the process has one state. A program uses one of them: each
- * library has a copy of this file, and a process opens Ferry once. */
+ * These interfaces take no handle, so the process has one state. A program can use only one of
+ * them: each library has a copy of this file, and a process opens Ferry once. */
 #ifndef FY_COMPAT_COMMON_H
 #define FY_COMPAT_COMMON_H
 
@@ -12,30 +12,31 @@
 typedef struct fy_compat_state {
     ferry *f; /* NULL: not open */
     int me, count;
-    bool *mapped;                         /* by rank: its heap is seen here */
-    bool all_mapped;                      /* of every rank, on every rank */
+    bool *mapped;                         /* by rank: its heap is mapped in this process */
+    bool all_mapped;                      /* every heap is mapped in every process */
     ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
-    bool half_has_come;
+    bool half_has_come;                   /* the answer to change_half: then `half` is set */
     uint32_t half;
 } fy_compat_state;
 
 extern fy_compat_state fy_compat;
 
-/* Ends the job with a message. */
+/* Prints a message and ends the job with status 1. */
 void fy_compat_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* Ends the job if `error` is not 0. */
 void fy_compat_check(const char *call, int error);
-/* Ends the job with a message if `memory` is NULL; gives it. */
+/* Returns `memory`. If it is NULL, ends the job with a message. */
 void *fy_compat_need(const char *call, void *memory);
-/* Handles what has arrived, and leaves the processor from time to time; `turns` counts. */
+/* One turn of a loop that waits: polls, and yields the processor in some turns. `turns` counts
+ * them. */
 void fy_compat_turn(unsigned *turns);
 
-/* Opens Ferry. `heap_bytes`: of the shared heap, 0 for the default. */
+/* Opens Ferry. `heap_bytes`: size of the shared heap; 0: the default. */
 void fy_compat_open(const char *call, size_t heap_bytes);
 void fy_compat_close(const char *call);
 
-/* Changes `bytes` (4 or 8) at `word` on `rank` in one step, and gives what they were. `mapped`:
- * this process sees them. */
+/* Changes the word of `what` on `rank` atomically. It has `bytes` (4 or 8). Returns the old value.
+ * `mapped`: the word is mapped in this process. */
 uint64_t fy_compat_update(const ferry_atomic *what, size_t bytes, int rank, bool mapped);
 
 #endif

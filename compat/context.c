@@ -1,4 +1,4 @@
-/* Contexts. A context of the default team has all PEs, so its numbers are ranks. Puts are counted
+/* Contexts. The default team has all PEs, so PE numbers of its contexts are ranks. Puts are counted
  * for all contexts together (state.h), and shmem_quiet waits for all. */
 #include "state.h"
 

@@ -1,5 +1,5 @@
-/* The symmetric heap: first fit over offsets, so all PEs that make the same calls get the same
- * offsets. The lists of blocks are equal on all PEs. */
+/* The symmetric heap: an allocator of offsets, by first fit. All PEs make the same calls, so they
+ * get the same offsets, and their lists of blocks are equal. */
 #include "state.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ void fy_shmem_heap_begin(void)
     insert(0, &all);
 }
 
-/* Takes `size_bytes` out of block `at`, which is free, from `offset` on. */
+/* Takes `size_bytes` at `offset` out of block `at`, which is free. */
 static void split(size_t at, size_t offset, size_t size_bytes)
 {
     const fy_shmem_block whole = fy_shmem_pe.blocks[at];
@@ -76,7 +76,7 @@ static size_t find(const void *address)
     for (size_t i = 0; i < s->block_count; i++)
         if (s->blocks[i].used && s->heap + s->blocks[i].offset == (const char *)address)
             return i;
-    fy_compat_fail("shmem_free: %p is not what shmem_malloc gave, or was freed before", address);
+    fy_compat_fail("shmem_free: %p is not from shmem_malloc, or was freed before", address);
 }
 
 static void give_back(const void *address)
@@ -120,7 +120,8 @@ void *shmem_calloc(size_t count, size_t size)
     return memory;
 }
 
-/* The heap has the largest alignment on all PEs, so that of offsets holds for addresses too. */
+/* The heap begins at a multiple of the largest alignment on all PEs. So an aligned offset is an
+ * aligned address. */
 void *shmem_align(size_t alignment, size_t size)
 {
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > FY_SHMEM_ALIGNMENT)

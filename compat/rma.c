@@ -26,7 +26,7 @@ static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
     fy_compat_fail("a put to PE %d failed: %s", receipt->rank, receipt->reason);
 }
 
-/* Copies; values of 4 and 8 bytes in one step, since another PE may wait for them. */
+/* Copies. A value of 4 or 8 bytes is stored at once, since another PE may wait for it. */
 static inline void copy(void *dest, const void *source, size_t size_bytes)
 {
     uintptr_t both = (uintptr_t)dest | (uintptr_t)source;
@@ -63,7 +63,7 @@ void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int p
         send(remote, source, size_bytes, pe, NULL);
 }
 
-/* Puts by messages, and waits until `source` may change. */
+/* As `send`, and waits until `source` may change. */
 static __attribute__((noinline)) void send_and_wait(char *remote, const void *source,
                                                     size_t size_bytes, int pe)
 {
@@ -118,7 +118,7 @@ typedef struct elements {
     size_t count, bytes;
 } elements;
 
-/* Elements that lie `dst` and `sst` elements apart. */
+/* Puts elements that lie `dst` elements apart in `dest` and `sst` in `source`. */
 static void put_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, elements what,
                         int pe)
 {
@@ -137,7 +137,7 @@ static void get_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t
                      (size_t)size, pe);
 }
 
-/* One call for elements of one size: NAME of the function, its types and the size. */
+/* Defines a put and a get of elements of one size, by the names of the functions. */
 #define COPIES(PUT, GET, TYPE, BYTES)                                                              \
     void PUT(TYPE *dest, const TYPE *source, size_t nelems, int pe)                                \
     {                                                                                              \

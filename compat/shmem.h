@@ -46,7 +46,7 @@ FERRY_API int shmem_addr_accessible(const void *address, int pe);
 FERRY_API void *shmem_ptr(const void *dest, int pe);
 FERRY_API void shmem_info_get_version(int *major, int *minor);
 FERRY_API void shmem_info_get_name(char *name);
-/* For a profiling tool, which replaces it. Does nothing. */
+/* Does nothing. A profiling tool may replace it. */
 FERRY_API void shmem_pcontrol(int level, ...);
 
 /* Symmetric memory. All PEs make the same calls in the same order. */
@@ -168,7 +168,7 @@ typedef struct fy_shmem_team *shmem_team_t;
 #define SHMEM_TEAM_WORLD ((shmem_team_t)1)
 #define SHMEM_TEAM_SHARED ((shmem_team_t)2) /* the PEs that shmem_ptr reaches from this one */
 typedef struct shmem_team_config {
-    int num_contexts; /* is kept for shmem_team_get_config; there is no limit */
+    int num_contexts; /* only kept for shmem_team_get_config; there is no limit */
 } shmem_team_config_t;
 #define SHMEM_TEAM_NUM_CONTEXTS 1L
 

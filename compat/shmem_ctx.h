@@ -1,14 +1,14 @@
-/* Contexts of shmem.h: the same calls with a context in front. shmem.h includes it; programs do
+/* The calls of shmem.h with a context as first argument. shmem.h includes this file; programs do
  * not.
  *
- * A context has the PEs of its team. Ferry keeps one order for all contexts, so a fence or quiet of
- * one is that of all, which is more than OpenSHMEM asks for. */
+ * A context has the PEs of its team. Ferry keeps one order for all contexts. So a fence or quiet of
+ * one context acts on all, which is more than OpenSHMEM requires. */
 #ifndef FERRY_SHMEM_CTX_H
 #define FERRY_SHMEM_CTX_H
 
 #include "shmem.h"
 
-/* The rank of PE `pe` of the context's team. Ends the job if there is none. */
+/* The rank of PE `pe` of the context's team. Ends the job if the PE does not exist. */
 FERRY_API int fy_shmem_ctx_pe(shmem_ctx_t ctx, int pe);
 
 #define SHMEM_CTX_RMA(NAME, TYPE)                                                                  \

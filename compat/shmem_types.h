@@ -42,7 +42,7 @@
     X(uint16, uint16_t)                                                                            \
     X(size, size_t)
 
-/* Types of smallest and largest values; those of puts and gets. */
+/* Types of reductions to the smallest or largest value, and of puts and gets. */
 #define SHMEM_TYPES(X)                                                                             \
     SHMEM_REDUCE_BIT_TYPES(X)                                                                      \
     X(char, char)                                                                                  \
@@ -56,7 +56,7 @@
     X(double, double)                                                                              \
     X(longdouble, long double)
 
-/* Types of sums and products that have no order. */
+/* Types of sums and products that cannot be ordered by size. */
 #define SHMEM_COMPLEX_TYPES(X) X(complexf, float _Complex) X(complexd, double _Complex)
 
 /* Sizes of elements, in bits, of calls that are named for them. */
@@ -102,8 +102,8 @@
 /* The function for the type that `pointer` points to. */
 #define SHMEM_BY_TYPE(pointer, names) _Generic(*(pointer), names)
 
-/* Calls the function for the type of the first pointer among the arguments: with a context before
- * it, that of contexts. */
+/* Calls the function for the type of the first pointer among the arguments. If a context stands
+ * before it, calls the function with a context. */
 #define SHMEM_FIRST(first, ...) first
 #define SHMEM_SECOND(first, second, ...) second
 #define SHMEM_POINTER(first, second, ...)                                                          \

@@ -46,7 +46,7 @@ bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char *
     return pe == fy_compat.me;
 }
 
-/* SHMEM_SYMMETRIC_SIZE. */
+/* The value of SHMEM_SYMMETRIC_SIZE, or its default. */
 static size_t heap_size(void)
 {
     const char *text = getenv("SHMEM_SYMMETRIC_SIZE");
@@ -65,7 +65,7 @@ static size_t heap_size(void)
     return ((size_t)size + 63) / 64 * 64;
 }
 
-/* The first object is the program. Its last segment that can be written has its variables. */
+/* Finds the program's variables: the last writable segment of the first object. */
 static int find_data(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
@@ -87,7 +87,7 @@ static void exchange(char *base, char ***out)
     fy_compat_check("shmem_init", ferry_allgather(fy_compat.f, &base, sizeof(char *), *out));
 }
 
-/* The team of the PEs whose ranges this PE sees. */
+/* Makes the team of the PEs whose ranges are mapped in this process. */
 static void find_shared(void)
 {
     int first = 0;

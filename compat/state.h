@@ -1,11 +1,11 @@
-/* State of a PE, and what the files of the OpenSHMEM layer share, beside common.h.
+/* The state of a PE. Private to the OpenSHMEM layer.
  *
  * OpenSHMEM's functions take no handle, so the process has one state: fy_shmem_pe and fy_compat are
- * the only writable global data. Only public functions of Ferry are called.
+ * the only writable global data. The layer calls only public functions of Ferry.
  *
  * Each PE reserves one range of the shared heap, and all PEs know where each range begins. An
- * allocator gives the same offsets on all PEs. A range that this process sees is used by load and
- * store; any other goes by ferry_put, ferry_get and ferry_atomic_update. */
+ * allocator gives the same offsets on all PEs. If a range is mapped in this process, calls load and
+ * store there. For other ranges they use ferry_put, ferry_get and ferry_atomic_update. */
 #ifndef FY_SHMEM_STATE_H
 #define FY_SHMEM_STATE_H
 
@@ -23,23 +23,23 @@ typedef struct fy_shmem_block {
 typedef struct fy_shmem_state {
     char *heap, **heaps; /* this PE's range (NULL: not begun), and all ranges by PE */
     size_t heap_bytes;
-    void *reserved;      /* the heap begins at the first multiple of the alignment in it */
-    char *data, **datas; /* the program's variables, likewise; NULL: not known */
+    void *reserved;      /* the allocation; `heap` is the first multiple of the alignment in it */
+    char *data, **datas; /* the program's variables: this PE's, and those of all; NULL: not known */
     size_t data_bytes;
-    unsigned looks;         /* of fy_shmem_look, as `turns` of fy_compat_turn */
+    unsigned looks;         /* `turns` for fy_compat_turn, in fy_shmem_look */
     size_t outstanding;     /* puts by messages that have not completed */
     fy_shmem_block *blocks; /* all parts of the heap, by offset */
     size_t block_count, block_room;
-    size_t turn;         /* of variables that are waited for: the next one to be told */
-    ferry_group *shared; /* PEs whose ranges this PE sees; NULL: all */
+    size_t turn;         /* where the next look at awaited variables begins */
+    ferry_group *shared; /* PEs whose ranges are mapped here; NULL: all PEs */
 } fy_shmem_state;
 
 extern fy_shmem_state fy_shmem_pe;
 
-/* As fy_shmem_locate, outside the symmetric heap. Ends the job if the address is not symmetric. */
+/* As fy_shmem_locate, for addresses outside the symmetric heap. */
 bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char **remote);
-/* Where `address` of this PE is on `pe`, in `*remote`. Gives whether this process may use it. Ends
- * the job if the address is not symmetric. */
+/* Sets `*remote` to the address on `pe` that corresponds to `address` of this PE. Returns whether
+ * it is mapped in this process. Ends the job if the address is not symmetric. */
 static inline bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote)
 {
     const fy_shmem_state *s = &fy_shmem_pe;
@@ -52,8 +52,8 @@ static inline bool fy_shmem_locate(const void *address, size_t size_bytes, int p
 }
 /* Whether [address, address + size_bytes) is symmetric. */
 bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
-/* Handles what has arrived, where a loop may wait for a variable of this PE: others change it by
- * messages. */
+/* Polls from time to time, if `address` is a variable of this PE: the program may read it in a loop
+ * until another PE changes it, by a message. */
 void fy_shmem_look(const void *address, int pe);
 
 void fy_shmem_heap_begin(void);
@@ -63,14 +63,14 @@ void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int p
 void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe);
 void fy_shmem_signal(uint64_t *word, uint64_t signal, int operation, int pe);
 
-/* Changes `bytes` (4 or 8) at `dest` on `pe` in one step, and gives what they were. */
+/* Changes `bytes` (4 or 8) at `dest` on `pe` atomically. Returns the old value. */
 uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes, uint64_t operand,
                          uint64_t expected, int pe);
 
 /* Reduces over `team` with `combine`. */
 int fy_shmem_reduce(shmem_team_t team, void *dest, const void *source, size_t count,
                     size_t value_bytes, ferry_combine_fn *combine);
-/* Sets `*group` to that of `team`; false: no such team. */
+/* Sets `*group` to the group of `team`. False: the team does not exist. */
 bool fy_shmem_team_group(shmem_team_t team, ferry_group **group);
 
 #endif

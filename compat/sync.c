@@ -30,17 +30,17 @@ void shmem_sync_all(void)
     fy_compat_check("shmem_sync_all", ferry_barrier(fy_compat.f));
 }
 
-/* Whether the variable at `ivar` compares as `cmp` says with the value at `value`. */
+/* Whether the variable at `ivar` fulfils the comparison `cmp` with the value at `value`. */
 typedef bool holds_fn(const void *ivar, int cmp, const void *value);
 
-/* Variables to look at, those with a status other than 0 excepted. */
+/* Variables that a call waits for. Those with a status other than 0 are left out. */
 typedef struct watch {
     const char *ivars;
     size_t count, bytes;
     const int *status;
     int cmp;
     const char *values;
-    size_t stride; /* of `values`: 0 when all have one */
+    size_t stride; /* of `values`; 0: one value for all variables */
     holds_fn *holds;
 } watch;
 
@@ -49,8 +49,10 @@ static bool is_left_out(const watch *w, size_t i)
     return w->status != NULL && w->status[i] != 0;
 }
 
-/* How many hold; all go to `indices` if that is not NULL. `*first` is the next one after that of
- * the last look, in turn, so that each comes to be told. `*asked` is how many were looked at. */
+/* Returns how many variables hold, and writes their indices to `indices` if that is not NULL.
+ * `*first` becomes the first that holds after the one of the last look, in turn, so that no
+ * variable is always passed over. `*asked` becomes the number of variables that were not left out.
+ */
 static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
     size_t found = 0, lowest = SIZE_MAX;
@@ -83,7 +85,7 @@ static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_
     return look(w, indices, first, asked);
 }
 
-/* Waits until `all` or one of the variables hold. */
+/* Waits until one variable holds, or with `all` until every variable does. */
 static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
 {
     unsigned turns = 0;
@@ -194,8 +196,8 @@ uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value
     return shmem_signal_fetch(sig_addr);
 }
 
-/* A lock is the word of PE 0: the upper half is the next ticket, the lower half the ticket that has
- * the lock. PEs get it in the order of their tickets. */
+/* A lock is the word of PE 0. Its upper half is the next ticket, its lower half the ticket that has
+ * the lock. PEs get the lock in the order of their tickets. */
 
 #define NEXT (UINT64_C(1) << 32)
 enum { HOLDER_PE = 0 };
@@ -230,7 +232,7 @@ int shmem_test_lock(long *lock)
     return 1;
 }
 
-/* The lower half must not carry into the upper one; its holder alone changes it. */
+/* Only the holder changes the lower half. It must not carry into the upper half. */
 void shmem_clear_lock(long *lock)
 {
     shmem_quiet();
