@@ -1,8 +1,7 @@
-/* ferry calibrate: measures two ranks of the real port at hand and writes a network file for the
- * simulator, with the parameters of `ferry model` in it. The costs of a request for its
- * sender, its receiver and the way between them are measured through the public calls, so Ferry's
- * own share is in the figures. Each is the least of many rounds: other work on the machine only
- * adds. */
+/* ferry calibrate: measures two ranks of this machine. Writes a network file for the simulator,
+ * which has the parameters of `ferry model` too. It measures by the public calls what a request
+ * costs its sender, its receiver, and the network between them. So Ferry's own cost is part of the
+ * figures. Each is the least of many rounds, since other work on the machine can only add to it. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +40,8 @@ static const char help[] =
 typedef struct probe {
     ferry_handler count;
     uint64_t counted;
-    uint64_t expected; /* kept apart: collectives handle requests of the next round too */
+    uint64_t expected; /* `counted` at the end of this round. Counting on from `counted` would be
+                          wrong: a collective may handle requests of the next round */
     char *data;
     uint64_t phase_ns; /* how long one measurement may take */
 } probe;
@@ -67,7 +67,8 @@ static void send(ferry *f, const probe *p, size_t size_bytes)
     calibrate_must(ferry_request_send(f, 1 - ferry_rank(f), &message, NULL), "send");
 }
 
-/* Polls; when that takes too long, others want the processor, and the round will not count. */
+/* Polls until the requests are here. After PATIENT_POLLS another program wants the processor: then
+ * it sleeps, and the round is too slow to be the least. */
 static void await(ferry *f, const probe *p, uint64_t count)
 {
     for (int polls = 0; p->counted < count; polls++)
@@ -77,8 +78,8 @@ static void await(ferry *f, const probe *p, uint64_t count)
             ferry_wait(f, 1000000);
 }
 
-/* Whether both go on with a phase that began at `start_ns`: on a busy machine each hand-over takes
- * a time slice, and a few rounds must do. */
+/* Whether both ranks go on with a phase that began at `start_ns`. Rank 0 decides. On a busy machine
+ * each round takes a time slice, so few rounds fit into a phase. */
 static bool is_early(ferry *f, const probe *p, uint64_t start_ns)
 {
     uint64_t early = ferry_now(f) - start_ns < p->phase_ns;
@@ -91,7 +92,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Half a round trip of `size_bytes`; also the median, if it is asked for. */
+/* The least half round trip of `size_bytes`. `median`: gets the median; may be NULL. */
 static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes, uint64_t *median)
 {
     _Static_assert(BIG_ROUNDS <= ROUNDS, "room for every round");
@@ -114,7 +115,7 @@ static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes, ui
     return best;
 }
 
-/* The cost of sending and receiving one request of a burst; rank 0 sends, rank 1 receives. */
+/* The least cost of sending one request of a burst (on rank 0) and of receiving one (on rank 1). */
 static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
 {
     *send_ns = *receive_ns = UINT64_MAX;
@@ -141,7 +142,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
     }
 }
 
-/* Least time between requests of a long stream from rank 0, as rank 1 sees it. */
+/* The least time per request of a long stream from rank 0; rank 1 waits for the last one. */
 static uint64_t stream_gap(ferry *f, probe *p)
 {
     uint64_t best = UINT64_MAX, phase_ns = ferry_now(f);
@@ -205,7 +206,7 @@ static int measure(ferry *f, int argc, char **argv)
     return ferry_rank(f) == 0 ? write_file(name, half, big, cost, &costs) : 0;
 }
 
-/* The ranks are this program again, called with the word "rank". */
+/* Starts this program again as two ranks, with the word "rank" as its first argument. */
 int cmd_calibrate(int argc, char **argv)
 {
     static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},

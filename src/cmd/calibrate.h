@@ -1,4 +1,4 @@
-/* Measured by `ferry calibrate` beside the network: the parameters of `ferry model`. */
+/* The parameters of `ferry model` that `ferry calibrate` measures besides those of the network. */
 #ifndef FY_CMD_CALIBRATE_H
 #define FY_CMD_CALIBRATE_H
 
@@ -11,28 +11,29 @@
 
 enum { CALIBRATE_TASK_BYTES = 1024 };
 
-/* Medians, in nanoseconds; none is 0. */
+/* Medians, in nanoseconds, each at least 1. docs/model.md says what they are. */
 typedef struct calibrate_costs {
     uint64_t poll, change, startup, answer, decide, uninstall, pack, unpack, install;
 } calibrate_costs;
 
-/* A rank that waits for an answer of the other's helper. Touched while that rank polls. */
+/* How a rank asks the helper of the other rank. Used by the rank's application thread, in polls. */
 typedef struct calibrate_asking {
-    bool wanted; /* the next task that is added here asks */
-    uint64_t answers, answer_ns;
+    bool wanted;        /* the next task that is added on this rank asks */
+    uint64_t answers;   /* how many have come */
+    uint64_t answer_ns; /* from the query to the last answer */
 } calibrate_asking;
 
 calibrate_asking *calibrate_asking_here(void);
 
 extern const ferry_scheduler calibrate_scheduler;
 
-/* Says what failed and ends the process; nothing if `error` is 0. */
+/* If `error` is not 0, prints `what` failed and why, and ends the process. */
 void calibrate_must(int error, const char *what);
 
-/* The median of `count` numbers, which it sorts; 1 if there are none, or if it is 0. */
+/* Sorts `count` numbers and returns their median, at least 1. Without numbers it returns 1. */
 uint64_t calibrate_median(uint64_t *values, int count);
 
-/* Collective over two ranks; all but `startup`. Rank 0 gets the costs. */
+/* Measures all costs but `startup`. Collective over two ranks; rank 0 has the results. */
 void calibrate_costs_measure(ferry *f, bool quick, calibrate_costs *out);
 void calibrate_costs_write(FILE *out, const calibrate_costs *costs);
 

@@ -1,5 +1,5 @@
-/* The parameters of `ferry model` beside the network, measured on two ranks. Each is the median of
- * many samples. docs/model.md tells how each is measured. */
+/* Measures the parameters of `ferry model` besides those of the network, on two ranks. Each is the
+ * median of many samples. docs/model.md says how each is measured. */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -32,8 +32,8 @@ typedef struct costs {
     ferry_handler carry, run, busy;
     ferry_object_type type;
     samples unpack, install, decide, answer;
-    uint64_t carried; /* objects that came */
-    uint64_t ran_ns;  /* when the last empty task ran in this round; 0: none has */
+    uint64_t carried; /* how many objects have come */
+    uint64_t ran_ns;  /* when the last empty task of this round ran; 0: none has run */
 } costs;
 
 static void keep(samples *s, int wanted, uint64_t ns)
@@ -71,7 +71,7 @@ static void on_run(ferry *f, ferry_object object, void *data, int source,
     c->ran_ns = now_ns;
 }
 
-/* A long task: while it sleeps, only the helper answers. */
+/* A long task. While it sleeps, only the helper of its rank can answer. */
 static void on_busy(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
 {
@@ -86,7 +86,7 @@ static void on_busy(ferry *f, ferry_object object, void *data, int source,
         continue;
 }
 
-/* An object came: `size_bytes` of what ferry_object_install needs, behind its data. */
+/* An object has come: its data, then the bytes that ferry_object_install needs. */
 static void on_carry(ferry *f, int source, const ferry_message *message)
 {
     costs *c = ferry_user_data(f);
@@ -148,7 +148,7 @@ static void measure_moves(ferry *f, costs *c, calibrate_costs *out)
     calibrate_must(ferry_quiesce(f), "quiesce");
     out->uninstall = calibrate_median(uninstall.ns, uninstall.count);
     out->pack = calibrate_median(pack.ns, pack.count);
-    /* Rank 1 has the other half. */
+    /* Rank 1 has measured the other half. */
     uint64_t there[2] = {calibrate_median(c->unpack.ns, c->unpack.count),
                          calibrate_median(c->install.ns, c->install.count)};
     calibrate_must(ferry_broadcast(f, 1, there, sizeof there), "broadcast");
@@ -185,7 +185,7 @@ static void *take_turns(void *argument)
     return NULL;
 }
 
-/* Two threads that take turns on one processor: each turn is two changes. */
+/* The cost of a thread switch: two threads take turns on one processor, two switches per turn. */
 static uint64_t measure_change(const ferry *f, int wanted)
 {
     turns t = {.count = wanted};
@@ -217,7 +217,7 @@ static uint64_t measure_change(const ferry *f, int wanted)
     return calibrate_median(s.ns, s.count);
 }
 
-/* Empty tasks of many objects: from one to the next the scheduler chooses. */
+/* Runs empty tasks of many objects. The time from one task to the next is a scheduler's choice. */
 static void measure_choices(ferry *f, costs *c)
 {
     ferry_object objects[OBJECTS];
@@ -234,7 +234,7 @@ static void measure_choices(ferry *f, costs *c)
     }
 }
 
-/* Rank 0 asks while rank 1 is in a task. */
+/* Rank 0 asks the helper of rank 1 while rank 1 runs a task. */
 static void measure_answers(ferry *f, costs *c)
 {
     ferry_object object = create(f, c);
@@ -298,8 +298,8 @@ void calibrate_costs_measure(ferry *f, bool quick, calibrate_costs *out)
 
 void calibrate_costs_write(FILE *out, const calibrate_costs *c)
 {
-    /* The way there is a start-up; what is left until the answer was read is `reply`. On a busy
-     * machine, where every round trip waits for a processor, nothing may be left. */
+    /* The query takes a start-up to arrive. The rest, until the answer was read, is `reply`. On a
+     * busy machine every round trip waits for a processor, and the rest may be less than a poll. */
     uint64_t reply = c->answer > c->startup + c->poll ? c->answer - c->startup : c->poll;
     const struct line {
         const char *name;

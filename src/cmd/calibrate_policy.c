@@ -1,10 +1,10 @@
-/* The scheduler of `ferry calibrate`: tasks in their order, nothing moves. Rank 0 can ask rank 1,
- * whose helper answers at once while a task runs there. */
+/* The scheduler of `ferry calibrate`: it runs tasks in their order and moves no object. Rank 0 can
+ * ask rank 1, whose helper answers even while a task runs there. */
 #include <stdlib.h>
 
 #include "cmd/calibrate.h"
 
-#define ASKS UINT64_C(0x63616c6962726174) /* the first word */
+#define ASKS UINT64_C(0x63616c6962726174) /* the first word of a query and of its answer */
 
 typedef struct policy {
     ferry_schedulable *first, *last;

@@ -1,5 +1,5 @@
-/* A program as a child of a command that waits for it. The program tells by a socket
- * (FERRY_JOB_OPENED) that it has opened a rank. It dies with the command. */
+/* A command runs a program as its child and waits for it. The program says by a socket
+ * (FERRY_JOB_OPENED) that it has opened a rank. If the command dies, the program is killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static _Noreturn void run(const char *command, char **argv, pid_t parent, const 
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(128 + SIGKILL); /* it died before the line above */
+        _exit(128 + SIGKILL); /* the parent died before the call above */
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(argv[0], argv);
     int error = errno;
@@ -48,8 +48,8 @@ static _Noreturn void run(const char *command, char **argv, pid_t parent, const 
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Passes signals on until the program has ended; its exit status. Signals of the terminal
- * have reached it already. */
+/* Passes signals on until the program has ended. Returns its exit status. Signals of the terminal
+ * (si_code above 0) have reached the program already. */
 static int await(pid_t child, const sigset_t *signals)
 {
     for (;;) {
@@ -79,7 +79,7 @@ int cmd_run_child(const char *command, char **argv, bool *opened)
     *opened = false;
     if (!cmd_opened_begin(ends))
         return fail(command, "socketpair");
-    /* Were it ignored, the kernel would reap the child before us. */
+    /* If SIGCHLD is ignored, the kernel reaps the child, and its status is lost. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &signals, &old);
     pid_t parent = getpid(), child = fork();

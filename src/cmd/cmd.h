@@ -8,15 +8,16 @@
 #define CMD_USAGE_STATUS 2
 #define CMD_LAUNCH_STATUS 125 /* the job could not be made */
 
-/* Reads the ranks that option -`letter` of `ferry COMMAND` gives into `*out`. False: it is no
- * number from 1 to `max`, which has been said. */
+/* Reads the number of ranks that option -`letter` of `ferry COMMAND` gives into `*out`. False: it
+ * is not a number from 1 to `max`. A line on standard error says so. */
 bool cmd_read_ranks(const char *command, int letter, const char *text, int max, int *out);
 
-/* Runs `argv` as a child, passes signals on, and returns its exit status, or 128 + the signal that
- * ended it. `*opened`: it has opened a rank. Says on standard error, as `command`, what failed. */
+/* Runs `argv` as a child and passes signals on. Returns its exit status, or 128 + the signal that
+ * ended it. Sets whether it has opened a rank. If no child can be made, a line of `ferry COMMAND`
+ * on standard error says why, and the status is CMD_LAUNCH_STATUS. */
 int cmd_run_child(const char *command, char **argv, bool *opened);
-/* For a child that the caller starts in between: whether it has opened a rank. False of begin: see
- * errno. */
+/* Between these two calls the caller starts a child. The second says whether it has opened a rank.
+ * If the first returns false, errno says why. */
 bool cmd_opened_begin(int ends[2]);
 bool cmd_opened_end(const int ends[2]);
 

@@ -23,7 +23,8 @@ static void pin(size_t cpu)
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-/* Answers every odd number by the next even one. release and acquire pair with those in measure. */
+/* Answers each odd number with the next even one. Its release and acquire pair with those in
+ * measure. */
 static void *answer(void *arg)
 {
     line *l = arg;

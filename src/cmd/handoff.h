@@ -1,4 +1,4 @@
-/* The physical limit of messages on this machine. */
+/* The time that no message between two processors of this machine can be faster than. */
 #ifndef FY_CMD_HANDOFF_H
 #define FY_CMD_HANDOFF_H
 

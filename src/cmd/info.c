@@ -1,4 +1,4 @@
-/* ferry info: what this build and this machine offer. */
+/* ferry info: the version of this build, and what this machine offers. */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -48,7 +48,7 @@ static bool have_membarrier(void)
     return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-/* Whether a process may read the memory of its sibling, as ranks would. */
+/* Whether a child may read the memory of its parent, as ranks would read each other's. */
 static bool have_attach(void)
 {
     pid_t parent = getpid();
@@ -93,7 +93,7 @@ static void show_library(const char *name, const char *path)
     fflush(stdout);
 }
 
-/* One process holds one MPI library: each is opened in a child. */
+/* A process can load one MPI library only. So each is opened in a child of its own. */
 static void show_mpi(void)
 {
     for (size_t i = 0; i < FY_MPI_NAMES; i++) {
@@ -143,7 +143,7 @@ static void show_limit(const char *name, int resource)
         printf(", %s %llu MiB", name, (unsigned long long)(limit.rlim_cur >> 20));
 }
 
-/* The limit of a container; nothing when there is none. */
+/* Prints the memory limit of the container, if there is one. */
 static void show_container_limit(void)
 {
     FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
@@ -169,7 +169,7 @@ static void show_memory(void)
 int cmd_info(int argc, char **argv)
 {
     if (argc > 1) {
-        bool help = strcmp(argv[1], "--help") == 0;
+        bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
         fprintf(help ? stdout : stderr, "usage: ferry info\n\nShows version, compiler, ports, "
                                         "processors, memory and limits.\n");
         return help ? 0 : CMD_USAGE_STATUS;
@@ -179,8 +179,8 @@ int cmd_info(int argc, char **argv)
     show_mpi();
     show_processors();
     show_memory();
-    printf("limits     %d ranks, %d handlers, 16 GiB of shared heap per rank unless "
-           "FERRY_HEAP_BYTES says\n",
+    printf("limits     %d ranks, %d handlers, 16 GiB of shared heap per rank (FERRY_HEAP_BYTES "
+           "changes it)\n",
            FY_RANKS_MAX, SHM_HANDLERS_MAX - 1);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* ferry join: the folder of a running job, then the program. The program is a child, so that one
- * that ends well without having joined is told of. */
+/* ferry join: runs a program that joins the job of a folder. The program is a child, so that the
+ * command can say if it ends with status 0 and has not joined. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +40,9 @@ int cmd_join(int argc, char **argv)
     }
     if (argc < 3 || argv[1][0] == '-' || argv[1][0] == '\0') {
         if (argc == 2 && argv[1][0] != '-')
-            fprintf(stderr, "ferry join: which program shall join at \"%s\"?\n", argv[1]);
+            fprintf(stderr, "ferry join: \"%s\": expected a program after the folder\n", argv[1]);
         else
-            fprintf(stderr, "ferry join: which folder, and which program?\n");
+            fprintf(stderr, "ferry join: expected a folder and a program\n");
         fprintf(stderr, "Try `ferry join --help`.\n");
         return CMD_USAGE_STATUS;
     }

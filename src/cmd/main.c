@@ -57,12 +57,13 @@ static int run(int argc, char **argv)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].main(argc - 1, argv + 1);
-    fprintf(stderr, "ferry: \"%s\" is no command\n", argv[1]);
+    fprintf(stderr, "ferry: \"%s\" is not a command\n", argv[1]);
     usage(stderr);
     return CMD_USAGE_STATUS;
 }
 
-/* A stack that is too small for stdio ends the process without a word. Not by stdio, therefore. */
+/* Without this check a stack that is too small for stdio ends the process without a word. So the
+ * check itself does not use stdio. */
 static void check_stack(void)
 {
     static const char text[] =
@@ -76,7 +77,7 @@ static void check_stack(void)
     _exit(CMD_LAUNCH_STATUS);
 }
 
-/* If output could not be written, every command has failed. */
+/* A command whose output could not be written has failed. */
 int main(int argc, char **argv)
 {
     check_stack();

@@ -45,15 +45,15 @@ static int wrong_usage(void)
     return CMD_USAGE_STATUS;
 }
 
-/* 0; -1: done well (help); else the exit status. */
+/* Returns 0 if there is a job to run, -1 if only the help was asked for, else the exit status. */
 static int read_options(int argc, char **argv, ferry_launch_options *options)
 {
     int option;
-    /* '+': what follows the program is the program's. */
+    /* '+': options after PROGRAM are the program's own. */
     while ((option = getopt_long(argc, argv, "+n:m:j:ltbh", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
-            if (strcmp(optarg, "p") == 0 && optind < argc) /* -np N, as MPI's users type it */
+            if (strcmp(optarg, "p") == 0 && optind < argc) /* -np N, as in mpirun */
                 optarg = argv[optind++];
             if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks))
                 return wrong_usage();
@@ -88,13 +88,13 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
     return 0;
 }
 
-/* Tells which variables the job does not heed. */
+/* Warns about variables that the job ignores. */
 static void say_ignored(const ferry_launch_options *options)
 {
     const char *ranks = getenv("FERRY_RANKS"), *port = getenv("FERRY_PORT");
     char number[16];
     snprintf(number, sizeof(number), "%d", options->ranks);
-    /* A rank has a place: its FERRY_RANKS comes from its own launcher. */
+    /* Inside a rank of another job, that job's launcher has set FERRY_RANKS: no warning. */
     if (ranks != NULL && *ranks != '\0' && strcmp(ranks, number) != 0 &&
         getenv("FERRY_JOB_FD") == NULL)
         fprintf(stderr,
@@ -114,7 +114,7 @@ int cmd_run(int argc, char **argv)
     if (status != 0)
         return status < 0 ? 0 : status;
     if (optind == argc) {
-        fprintf(stderr, "ferry run: which program?\n");
+        fprintf(stderr, "ferry run: expected a program to run\n");
         return wrong_usage();
     }
     if (options.ranks_max != 0 && options.ranks_max < options.ranks) {

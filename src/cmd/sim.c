@@ -1,5 +1,6 @@
-/* ferry sim: options become variables of the environment; then the program itself simulates. It is
- * a child, so that one that never calls Ferry is told of. */
+/* ferry sim: sets variables of the environment from its options, and runs the program. The library
+ * in the program is the simulator. The program is a child, so that the command can say if it never
+ * opened a rank. */
 #include "cmd/sim.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "port/sim/fiber.h"
 #include "port/sim/sim.h"
 
-/* As in fy_sim_options_read. */
+/* The limits of fy_sim_options_read. */
 enum { CPU_PERMILLE_MAX = 1000000, STACK_BYTES_MAX = 1 << 30 };
 
 static const char help[] =
@@ -51,7 +52,8 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* A decimal with a unit, in nanoseconds; with `plain` a factor per mille without unit. */
+/* Reads a decimal number with a unit of time, into nanoseconds. `plain`: a factor without a unit,
+ * into thousandths. */
 static bool read_scaled(const char *text, bool plain, uint64_t *out)
 {
     static const struct unit {
@@ -159,7 +161,7 @@ int cmd_sim(int argc, char **argv)
     char name[] = "ferry sim";
     argv[0] = name;
     int option;
-    /* '+': what follows the program is the program's. */
+    /* '+': options after PROGRAM are the program's own. */
     while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:f:t:r", long_options, NULL)) !=
            -1) {
         if (option == 'h') {
@@ -172,7 +174,7 @@ int cmd_sim(int argc, char **argv)
         }
     }
     if (optind == argc) {
-        fprintf(stderr, "ferry sim: which program?\nTry `ferry sim --help`.\n");
+        fprintf(stderr, "ferry sim: expected a program to run\nTry `ferry sim --help`.\n");
         return CMD_USAGE_STATUS;
     }
     if (!set("FERRY_PORT", "sim"))

@@ -1,15 +1,15 @@
-/* The options that `ferry sim` and `ferry swarm` share: what they mean is an environment for the
- * program. */
+/* The options that `ferry sim` and `ferry swarm` share. Each sets a variable of the environment of
+ * the program. */
 #ifndef FY_CMD_SIM_H
 #define FY_CMD_SIM_H
 
 #include <stdbool.h>
 
-/* Sets the variable that the option with this character stands for. Returns whether `value` is what
- * the option takes; says on standard error what is wrong, as `command`. */
+/* Sets the variable of the option with this character. If the option does not take `value`, a line
+ * of `ferry COMMAND` on standard error says why, and false is returned. */
 bool cmd_sim_option(const char *command, int letter, const char *value);
 
-/* The long options of both; each user appends its own. */
+/* The long options of both commands. Each appends its own. */
 #define CMD_SIM_LONG_OPTIONS                                                                       \
     {"ranks", required_argument, NULL, 'n'}, {"net", required_argument, NULL, 'N'},                \
         {"ranks-max", required_argument, NULL, 'm'},                                               \

@@ -1,5 +1,5 @@
-/* ferry swarm: a program under many seeds, each with faults of its own. The first run that fails is
- * shrunk: fewer ranks, then fewer faults, as long as it fails the same way. */
+/* ferry swarm: runs a program with many seeds, each with faults of its own. It shrinks the first
+ * run that fails: it takes away ranks, then faults, while the run still fails in the same way. */
 #include "cmd/swarm.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ static bool read_seconds(int letter, const char *text, double *out)
     return false;
 }
 
-/* Once all options are read: ranks may be given behind it. */
+/* Checks the rank of --starve. Called after all options were read, since -n may come later. */
 static bool check_starved(const swarm *s)
 {
     uint64_t ranks = 1, rank = 0;
@@ -136,7 +136,7 @@ static bool read_option(swarm *s, int option, const char *value)
     }
 }
 
-/* A plan as its items. */
+/* A plan, split at its commas. */
 typedef struct items {
     char **texts;
     size_t count;
@@ -183,7 +183,8 @@ static bool still_fails(swarm *s, uint64_t seed, const items *all, size_t from, 
     return swarm_run(s, seed, plan, &end) && end.status == status && !end.excused;
 }
 
-/* Takes ever smaller pieces out of the plan for good when the run fails without them. */
+/* Removes pieces of the plan without which the run still fails: first large ones, then smaller
+ * ones, down to single items. */
 static void shrink_items(swarm *s, uint64_t seed, items *all, int status, double end_s)
 {
     uint64_t limit = s->runs + SHRINK_RUNS_MAX;
@@ -269,7 +270,7 @@ static void print_errors(const swarm *s)
     free(text);
 }
 
-/* Shrinks a failing run and tells about it. */
+/* Shrinks a failing run and prints the command that repeats it. */
 static void explain(swarm *s, uint64_t seed, const char *plan, int status)
 {
     printf("seed %" PRIu64 " %s (status %d); shrinking\n", seed, describe(status), status);
@@ -294,15 +295,15 @@ static void explain(swarm *s, uint64_t seed, const char *plan, int status)
     bool fails = still_fails(s, seed, &all, 0, 0, status);
     printf("%zu of %zu faults are left%s%s\n", all.count, before,
            swarm_now_s() < end_s ? "" : ", and the time for shrinking is over (--effort)",
-           fails ? "" : "; without its dice the run does not fail");
+           fails ? "" : "; with these faults alone the run does not fail");
     print_repeat(s, seed, &all);
-    printf("which says:\n");
+    printf("its standard error:\n");
     print_errors(s);
     free(all.texts);
     free(tape);
 }
 
-/* Whether a second run does the same. */
+/* Runs the seed again. Returns whether that run ends in the same way. */
 static bool repeats(swarm *s, uint64_t seed, const char *plan, const swarm_end *first)
 {
     char *before = swarm_read(s, SWARM_OUT);
@@ -354,13 +355,14 @@ static int run_seeds(swarm *s)
             continue;
         if (end.status != 0 && !s->no_shrink)
             explain(s, seed, plan, end.status);
-        printf("failed at seed %" PRIu64 ", the %" PRIu64 ". of %" PRIu64 "\n", seed, i + 1, count);
+        printf("failed at seed %" PRIu64 ", number %" PRIu64 " of %" PRIu64 "\n", seed, i + 1,
+               count);
         return EXIT_FAILURE;
     }
     printf("%" PRIu64 " of %" PRIu64 " seeds failed, from %" PRIu64 " to %" PRIu64, failures, count,
            s->first, s->last);
     if (s->starves)
-        printf("; %" PRIu64 " ended with an error for want of memory", excused);
+        printf("; %" PRIu64 " ended with an error that names memory", excused);
     printf("\n");
     return failures == 0 ? 0 : EXIT_FAILURE;
 }
@@ -383,7 +385,7 @@ int cmd_swarm(int argc, char **argv)
         }
     }
     if (optind == argc) {
-        fprintf(stderr, "ferry swarm: which program?\nTry `ferry swarm --help`.\n");
+        fprintf(stderr, "ferry swarm: expected a program to run\nTry `ferry swarm --help`.\n");
         return CMD_USAGE_STATUS;
     }
     if (!check_starved(&s)) {

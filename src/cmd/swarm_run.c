@@ -94,7 +94,7 @@ double swarm_now_s(void)
     return seconds(CLOCK_MONOTONIC);
 }
 
-/* A line now and then, of a swarm that takes long. */
+/* Prints a line every PAUSE_S seconds, if the swarm takes that long. */
 static void say_progress(swarm *s, uint64_t seed)
 {
     enum { PAUSE_S = 10 };
@@ -106,8 +106,9 @@ static void say_progress(swarm *s, uint64_t seed)
             (unsigned long long)seed, (unsigned long long)s->runs);
 }
 
-/* Waits for the child until it has had its processor time, so that a busy machine fails no run; one
- * that sleeps has SLEEP times as long. False: it had to be killed. */
+/* Waits until the child ends or has used its processor time. A limit of real time would make runs
+ * fail on a busy machine. A child that sleeps may take SLEEP times the limit in real time. False:
+ * the child was killed. */
 static bool wait_for(swarm *s, uint64_t seed, pid_t child)
 {
     enum { SLEEP = 20, LOOK_S = 2 };
@@ -115,7 +116,7 @@ static bool wait_for(swarm *s, uint64_t seed, pid_t child)
     clockid_t used;
     int fd = (int)syscall(SYS_pidfd_open, child, 0);
     if (fd < 0)
-        return true; /* without the call there is no limit */
+        return true; /* without pidfd_open there is no limit */
     struct pollfd one = {.fd = fd, .events = POLLIN};
     double end_s = swarm_now_s() + SLEEP * limit_s, left_s = limit_s;
     int ready = 0;
@@ -141,7 +142,7 @@ static void find_hash(const swarm *s, char *hash)
     free(err);
 }
 
-/* Whether a line that is not the simulator's speaks of memory. */
+/* Whether a line of the program, not of the simulator, names memory. */
 static bool speaks_of_memory(char *text)
 {
     for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL;
@@ -152,7 +153,8 @@ static bool speaks_of_memory(char *text)
     return false;
 }
 
-/* The simulator's own statuses, and signals, are above those of programs. */
+/* Whether a run failed as it may after an allocation has failed. Statuses from FY_SIM_STUCK on are
+ * the simulator's own, or signals: they are no excuse. */
 static bool is_excused(const swarm *s, int status)
 {
     if (!s->starves || status == 0 || status >= FY_SIM_STUCK)

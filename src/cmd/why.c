@@ -40,7 +40,7 @@ static int wrong_usage(void)
     return CMD_USAGE_STATUS;
 }
 
-/* The number of a process; 0: it is none. */
+/* The number of a process; 0: `text` is not one. */
 static pid_t process_of(const char *text)
 {
     char *end;
@@ -65,7 +65,7 @@ static void print_command(long pid)
     putchar('\n');
 }
 
-/* Ranks that are in the job, or have been. */
+/* How many ranks are in the job, or were in it. */
 static uint32_t count_ranks(const fy_controls *controls)
 {
     uint32_t count = 0;
@@ -75,7 +75,7 @@ static uint32_t count_ranks(const fy_controls *controls)
     return count;
 }
 
-/* Under mpirun each rank holds the segment: one line tells of it. */
+/* Whether the job of this segment was listed already. Under mpirun every rank holds the segment. */
 static bool is_listed(ino_t *seen, size_t *count, size_t room, int fd)
 {
     struct stat info;

@@ -21,9 +21,9 @@ has_ranks()
 # Wrong usage.
 expect 2 "$ferry"
 expect 2 "$ferry" fly
-says err '"fly" is no command'
+says err '"fly" is not a command'
 expect 2 "$ferry" run
-says err 'which program'
+says err 'expected a program to run'
 expect 2 "$ferry" run -n 0 true
 says err 'must be a number of ranks, 1 to 1024'
 expect 2 "$ferry" run -n abc true

@@ -178,7 +178,7 @@ done
 for ranks in 0 -1 x 2,,3 2, 65537; do
     wrong 2 "n $ranks: expected at most 32 numbers from 1 to 65536" -n "$ranks" "$work/simulated"
 done
-wrong 2 'on how many ranks? Expected -n' "$work/simulated"
+wrong 2 'expected -n with one or more numbers of ranks' "$work/simulated"
 # A simulation that is ended does not free its memory: that is no leak.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 wrong 2 'there is no scheduler "absent"' -n 2 -S absent "$work/simulated"

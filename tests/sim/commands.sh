@@ -25,7 +25,7 @@ expect()
 printf 'topology flat\nlatency 1us\nlatency 2us\n' >"$folder/twice.net"
 printf 'topology flat\nlatencyy 1us\n' >"$folder/wrong.net"
 printf 'topology torus 4 4 1\nmemory private\nlatency 1us\n' >"$folder/good.net"
-expect 2 'which program' "$ferry" sim -n 3
+expect 2 'expected a program to run' "$ferry" sim -n 3
 expect 2 'expected a time' "$ferry" sim --quantum soon "$canary"
 expect 2 'expected a factor' "$ferry" sim --cpu 1us "$canary"
 expect 2 '-n 0: must be a number of ranks, 1 to 65536' "$ferry" sim -n 0 "$canary"
@@ -53,7 +53,7 @@ expect 2 '-M much: expected a number' "$ferry" sim --memory much "$canary"
 expect 2 '-C 1e9: expected a factor' "$ferry" sim --cpu 1e9 "$canary"
 expect 2 'here.net: expected no arguments' "$ferry" calibrate here.net
 expect 2 'calibrate --help' "$ferry" calibrate -x
-expect 1 'failed at seed 1, the 1. of 2' "$ferry" swarm --no-shrink --seeds 1..2 false
+expect 1 'failed at seed 1, number 1 of 2' "$ferry" swarm --no-shrink --seeds 1..2 false
 expect 2 '-e 0: expected seconds' "$ferry" swarm --effort 0 "$canary"
 
 # A program that never calls Ferry is no success, whatever it returns.
@@ -82,9 +82,9 @@ expect 1 'ferry sim --seed [0-9]*' "$ferry" swarm -n 4 --effort 1 \
     --seeds 1..50 sh -c 'sleep 0.2; exec "$@"' sh "$canary" hasty
 
 expect 1 'random-malloc' "$ferry" sim --faults nonsense "$canary"
-expect 0 'ended with an error for want of memory' \
+expect 0 'ended with an error that names memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
-expect 0 'ended with an error for want of memory' \
+expect 0 'ended with an error that names memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --starve 2 "$canary"
 expect 2 '--starve 3: expected a rank from 0 to 2' "$ferry" swarm --starve 3 -n 3 "$canary"
 expect 2 '--starve one: expected a rank from 0 to 2' "$ferry" swarm -n 3 --starve one "$canary"

@@ -1,4 +1,4 @@
-/* ferry model: what a run takes under each scheduler, from a list of task times or a trace. */
+/* ferry model: predicts the run time under each scheduler from a list of task times or a trace. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -149,7 +149,7 @@ static bool set_parameter(const char *setting, model_parameters *p, char *error)
     return model_parameter_set(p, name, equals + 1, error);
 }
 
-/* Says what is wrong. */
+/* Reads parameters and tasks. False: a line on standard error says what is wrong. */
 static bool read_all(const request *r, const char *path, model_report *report)
 {
     char error[MODEL_ERROR_BYTES];

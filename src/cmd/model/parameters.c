@@ -67,7 +67,7 @@ static bool read_count(const char *text, double least, double *out)
 
 static bool unknown(const char *name, char *error)
 {
-    int used = snprintf(error, MODEL_ERROR_BYTES, "\"%.64s\" is no parameter; expected", name);
+    int used = snprintf(error, MODEL_ERROR_BYTES, "\"%.64s\" is not a parameter; expected", name);
     for (int i = 0; i < PARAMETER_COUNT && used > 0 && used < MODEL_ERROR_BYTES; i++)
         used += snprintf(error + used, MODEL_ERROR_BYTES - (size_t)used, "%s %s",
                          i == 0                    ? ""
@@ -101,11 +101,11 @@ bool model_parameter_set(model_parameters *p, const char *name, const char *valu
     return unknown(name, error);
 }
 
-/* A network file has the parts of `startup`, and lines that say nothing about single messages. */
+/* In a network file `startup` is the sum of three lines. Lines about other things are ignored. */
 typedef struct network {
-    double parts; /* latency, send and receive */
-    bool present;
-    bool startup; /* a line gives it itself */
+    double parts; /* the sum so far of latency, send and receive */
+    bool present; /* one of them was read */
+    bool startup; /* a line gives `startup` itself */
 } network;
 
 static bool set_line(model_parameters *p, network *net, const char *name, const char *value,

@@ -1,13 +1,14 @@
-/* A schedule played through, task by task, on ranks that have nothing but clocks.
+/* Simulates a schedule, task by task, on ranks that have nothing but clocks.
  *
  * Each rank has a block of the sorted tasks, the heaviest first, and runs it in order. When its
- * last task ends it asks for another; with Ferry's own scheduler when that task begins. The answer
- * comes after one attempt. The most loaded of the
- * ranks asked then gives the last task of its queue. It gives its only task to an idle rank, and
- * two or more are needed for a rank that still runs a task. If no rank can give, an idle rank asks
- * the next ranks, until no task waits anywhere. Diffusion asks `neighbours` ranks at a time and
- * stealing asks one, in an order that differs from rank to rank. Ferry's own scheduler knows the
- * most loaded rank.
+ * last task ends it asks for another; with Ferry's own scheduler when its last task begins. The
+ * answer comes after the time of one attempt. Then the most loaded of the ranks asked gives the
+ * last task of its queue. To an idle rank it gives even its only waiting task; to a rank that still
+ * runs a task only if two or more wait. If no rank can give, an idle rank asks the next ranks,
+ * until no task waits anywhere.
+ *
+ * Diffusion asks `neighbours` ranks at a time. Stealing asks one rank at a time, in an order that
+ * differs from rank to rank. Ferry's own scheduler knows the most loaded rank.
  *
  * Events are kept in a heap by time, then by rank, so equal input gives equal output. */
 #include <stdint.h>
@@ -22,18 +23,18 @@ typedef struct event {
     double time;
     int rank;
     event_kind kind;
-    double seconds; /* ARRIVED: of the task */
+    double seconds; /* ARRIVED: the task's time */
 } event;
 
-/* The tasks that wait at a rank: [first, end), and one that was taken. */
+/* A rank. The tasks that wait there are [first, end) of its block, and one from another rank. */
 typedef struct player {
     size_t first, end;
     double taken;
     bool has_taken, running, asking;
-    double ends;  /* of the task that runs */
-    double delay; /* to be added to it: what giving costs */
-    int next;     /* how far from here it asks next */
-    int stride;   /* from there to the rank after it */
+    double ends;  /* when the task that runs ends */
+    double delay; /* to be added to `ends`: the cost of giving tasks meanwhile */
+    int next;     /* distance to the rank that it asks next */
+    int stride;   /* from that rank to the one after it */
 } player;
 
 typedef struct game {
@@ -42,11 +43,12 @@ typedef struct game {
     player *players;
     event *heap;
     size_t heap_count;
-    size_t waiting, in_flight; /* tasks in queues, and on their way */
-    int ranks, asked;
-    bool knows;    /* who is most loaded */
-    bool ahead;    /* a rank asks when its last task begins, else when that has ended */
-    bool balanced; /* ranks ask at all */
+    size_t waiting, in_flight; /* tasks in queues, and between two ranks */
+    int ranks;
+    int asked;     /* how many ranks one attempt asks */
+    bool knows;    /* an attempt finds the most loaded of all ranks */
+    bool ahead;    /* a rank asks when its last task begins; else when that has ended */
+    bool balanced; /* ranks ask for tasks */
     double attempt, giving, installing, factor, overhead;
     double makespan;
     size_t migrations;
@@ -100,7 +102,7 @@ static void ask(game *g, int rank, double now)
     push(g, (event){.time = now + g->attempt, .rank = rank, .kind = ANSWERED});
 }
 
-/* Runs the next task of the queue, and asks when it was the last. */
+/* Begins the next task of the queue. If no more wait, asks for another (see `ahead`). */
 static void start(game *g, int rank, double now)
 {
     player *q = &g->players[rank];
@@ -120,7 +122,8 @@ static void start(game *g, int rank, double now)
         ask(g, rank, now);
 }
 
-/* The one of `count` ranks with the longest queue of at least `least` tasks; -1: there is none. */
+/* The rank with the longest queue among the `count` ranks at rank + first, each `stride` further.
+ * -1: none has `least` tasks. */
 static int most_loaded(const game *g, int rank, int first, int count, int stride, size_t least)
 {
     int best = -1;
@@ -153,7 +156,7 @@ static void answer(game *g, int rank, double now)
                           : most_loaded(g, rank, q->next, g->asked, q->stride, least);
     q->asking = false;
     if (victim >= 0) {
-        q->asking = true; /* until it has come */
+        q->asking = true; /* until the task has come */
         push(g, (event){now + g->giving + g->installing, rank, ARRIVED, give(g, victim)});
         return;
     }
@@ -191,7 +194,8 @@ static void handle(game *g, const event *e)
     }
 }
 
-/* A step through all ranks that differs from rank to rank, so that thieves spread. */
+/* A stride for stealing, prime to the number of ranks, so that it visits all of them. It differs
+ * from rank to rank, so that two thieves ask different ranks. */
 static int stride_of(int rank, int ranks)
 {
     uint64_t state = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -28,7 +28,7 @@ double model_attempt(const model_parameters *p, model_scheduler scheduler)
     return asked * p->startup + p->byte * p->request_bytes + wait + p->reply;
 }
 
-/* Shared by both bounds of one prediction. */
+/* The values that both bounds of a prediction use. */
 typedef struct setting {
     const model_tasks *tasks;
     const fy_fit *fit;
@@ -37,7 +37,7 @@ typedef struct setting {
     double each;                /* tasks per rank, the mean */
     double attempt;
     double unbalanced; /* the run time of the heaviest block */
-    double even;       /* no schedule ends before */
+    double even;       /* the least time of any schedule */
 } setting;
 
 static double heaviest_block(const model_tasks *tasks, int ranks)
@@ -53,8 +53,8 @@ static double heaviest_block(const model_tasks *tasks, int ranks)
     return heaviest;
 }
 
-/* Rounds in which every light rank takes a task, if finding the first takes `locate`. With `whole`
- * only tasks and rounds that are complete count; without, the time is shared out to the last. */
+/* The number of rounds in which every light rank takes a task, if the first attempt takes `locate`.
+ * `whole`: only whole tasks and whole rounds count; otherwise fractions do too. */
 static double rounds_of(const setting *s, double locate, bool whole)
 {
     double ahead = fmax(0, s->each * (s->fit->alpha - s->fit->beta) - locate);
@@ -62,7 +62,8 @@ static double rounds_of(const setting *s, double locate, bool whole)
     return whole ? floor(floor(queued) * s->heavy / s->ranks) : queued * s->heavy / s->ranks;
 }
 
-/* The terms beside work, for a rank that runs `count` tasks and gave or took `moves` of them. */
+/* All terms for a rank that runs `count` tasks in `work` seconds, and gives or takes `moves` tasks.
+ */
 static model_terms terms_of(const setting *s, double work, double count, double moves, bool takes)
 {
     const model_parameters *p = s->p;
@@ -106,8 +107,8 @@ static void bounds_by_classes(const setting *s, model_prediction *out)
         bound(s, farthest, true, tasks->seconds[tasks->count - 1], tasks->seconds[gamma - 1]);
 }
 
-/* List scheduling: a rank is idle only if no task waits anywhere, but for the time to get one. So
- * when the last task begins all ranks have been at work. */
+/* List scheduling: a rank without a task gets one that waits elsewhere, after one attempt. So until
+ * the last task begins, all ranks have worked all the time, apart from attempts. */
 static void bounds_by_list(const setting *s, model_prediction *out)
 {
     double heaviest = s->tasks->seconds[s->tasks->count - 1];

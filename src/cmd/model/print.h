@@ -20,13 +20,13 @@ typedef struct model_report {
 
 enum { MODEL_SHOWN_BYTES = 32 };
 
-/* Writes four digits and the unit that leaves the fewest before the point; returns `text`. */
+/* Writes a time with four digits and the largest unit in which it is 1 or more. Returns `text`. */
 const char *model_show(char text[MODEL_SHOWN_BYTES], double seconds);
 /* The tasks and their two classes. */
 void model_print_tasks(FILE *out, const model_report *report);
-/* Tables for people. `terms`: also those of each bound. */
+/* Tables for people. `terms`: also the terms of each bound. */
 void model_print(FILE *out, const model_report *report, bool terms);
-/* One object. All times are seconds. */
+/* One JSON object. All times are seconds. */
 void model_print_json(FILE *out, const model_report *report);
 /* A head line, and a line for each number of ranks and scheduler. All times are seconds. */
 void model_print_csv(FILE *out, const model_report *report);

@@ -1,6 +1,8 @@
-/* A study changes one parameter, and predicts anew for each value. With "tasks" the same work is
- * cut into another number of tasks: the sorted tasks are a staircase of work, and each new task is
- * an equal part of its width. So the shape of the imbalance stays. */
+/* A study changes one parameter and predicts the run time for each value.
+ *
+ * The study "tasks" cuts the same work into another number of tasks. Draw the sorted tasks side by
+ * side, each with its time as height: each new task is an equal part of the width. So the shape of
+ * the imbalance stays the same. */
 #include "cmd/model/study.h"
 
 #include <stdlib.h>
@@ -22,7 +24,7 @@ static bool is_tasks(const model_study *s)
     return strcmp(s->name, "tasks") == 0;
 }
 
-/* 0: it is no number of tasks. */
+/* The number of tasks per rank; 0: `value` is not a number from 1 to EACH_MAX. */
 static size_t tasks_of(const char *value)
 {
     char *end;
@@ -87,7 +89,7 @@ bool model_study_read(const char *text, model_study *out, char error[MODEL_ERROR
 static bool cut(const model_tasks *from, size_t count, model_tasks *out)
 {
     double width = (double)from->count / (double)count; /* of a new task, in old ones */
-    double left = 1;                                    /* of the old task */
+    double left = 1;                                    /* the part of the old task not used yet */
     size_t at = 0;
     *out = (model_tasks){.seconds = malloc(count * sizeof *out->seconds), .count = count};
     for (size_t i = 0; i < count && out->seconds != NULL; i++) {
@@ -131,7 +133,7 @@ static bool predict(const model_report *r, const model_study *s, const char *val
     return good;
 }
 
-/* The least time of a scheduler so far, and its value. */
+/* The least time of a scheduler so far, and the value that gave it. */
 typedef struct best {
     double played;
     const char *value;
@@ -189,7 +191,7 @@ static bool run_ranks(FILE *out, const model_report *r, const model_study *s, st
         if (!predict(r, s, s->values[i], ranks, p))
             return false;
         for (int k = 0; k < MODEL_SCHEDULERS; k++)
-            if (i == 0 || p[k].played < least[k].played * (1 - 1e-6)) /* no rounding */
+            if (i == 0 || p[k].played < least[k].played * (1 - 1e-6)) /* by more than rounding */
                 least[k] = (best){p[k].played, s->values[i]};
         if (form == STUDY_JSON && i > 0)
             fputc(',', out);

@@ -1,4 +1,4 @@
-/* Where task times come from: a list, or the trace of a run. */
+/* Reads task times from a list, or from the trace of a run. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "cmd/model/model.h"
 #include "cmd/report/trace.h"
 
-enum { SHOWN_BYTES = 64 }; /* of a line in an error */
+enum { SHOWN_BYTES = 64 }; /* of a line that an error quotes */
 
 bool model_time_read(const char *text, bool plain, double *out)
 {
@@ -51,7 +51,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorts and sums. False, with a line in `error`: a model says nothing of these tasks. */
+/* Sorts and adds up the tasks. False, with a line in `error`: there are none, or their sum is 0 or
+ * infinite. */
 static bool finish(model_tasks *tasks, const char *name, char *error)
 {
     if (tasks->count == 0) {
@@ -77,7 +78,7 @@ static bool no_memory(const char *name, size_t count, char *error)
     return false;
 }
 
-/* Cuts comment and blanks; the rest of the line. */
+/* Cuts comment and blanks off a line. Returns the rest. */
 static char *strip(char *line)
 {
     line[strcspn(line, "#\r\n")] = '\0';
@@ -132,7 +133,7 @@ bool model_tasks_parse(FILE *file, const char *name, model_tasks *out,
     return false;
 }
 
-/* The tasks of one rank. A stretch is a task from its start to the next stretch's. */
+/* Appends the tasks of one rank. A task lasts from its stretch's start to the next stretch's. */
 static bool append_rank(model_tasks *tasks, size_t *room, const trace_rank *rank,
                         const char *handler)
 {

@@ -1,6 +1,6 @@
-/* Bars: one per rank, upright, its time divided by what it went to; a panel per run. All panels
- * have one scale, so that runs compare at a glance; a dashed line shows where the work would end if
- * it were spread evenly. */
+/* Bars: a panel per run, with an upright bar per rank. The parts of a bar are the uses of the
+ * rank's time. All panels have one scale, so that runs can be compared. A dashed line shows where
+ * the work would end if it were spread evenly. */
 #include <math.h>
 
 #include "cmd/report/draw.h"
@@ -84,7 +84,7 @@ static void draw_rank(const panel *p, int rank)
     }
 }
 
-/* Work and its mean over the ranks: in tasks, on the processor or not. */
+/* The mean over the ranks of the time in tasks, with the processor or without. */
 static double mean_work(const trace_run *run)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
 /* Trace events as JSON: a thread per rank, a slice per stretch, an instant per object sent away.
- * Times are microseconds with three digits behind the point, so nothing is rounded. */
+ * Times are microseconds with three decimals, so nothing is rounded. */
 #include <inttypes.h>
 
 #include "cmd/report/draw.h"
@@ -26,7 +26,7 @@ static void put_stretch(FILE *out, const trace_run *run, const trace_rank *t, si
     const trace_stretch *v = &t->stretches[index];
     char buffer[32];
     if (v->kind == TRACE_IDLE)
-        return; /* what is not drawn is idle */
+        return; /* gaps between slices are idle time */
     fputs(",\n{\"ph\":\"X\",\"name\":", out);
     put_string(out,
                v->kind == TRACE_TASK ? draw_handler_name(t, v->handler, buffer) : names[v->kind]);

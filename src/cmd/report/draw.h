@@ -1,6 +1,6 @@
-/* Draw: the pictures of `ferry report`, as pieces of text for a file.
+/* Draw: the pictures of `ferry report`, as text that is written to a file.
  *
- * Each function writes what it can; whoever opened the file looks for its errors at the end. */
+ * The functions report no errors of the file: its opener asks ferror at the end. */
 #ifndef FY_CMD_DRAW_H
 #define FY_CMD_DRAW_H
 
@@ -12,10 +12,10 @@
 /* The uses of a rank's time, as bars and tables show them. */
 typedef enum draw_share {
     DRAW_TASK,    /* in a task or handler, on the processor */
-    DRAW_WAITING, /* in a task, without the processor: others had it, or the task slept */
+    DRAW_WAITING, /* in a task, without the processor: other programs had it, or the task slept */
     DRAW_PROGRAM, /* in the program, outside Ferry */
     DRAW_RUNTIME, /* in Ferry, on the processor */
-    DRAW_DELAYED, /* in Ferry, without the processor: others had it */
+    DRAW_DELAYED, /* in Ferry, without the processor: other programs had it */
     DRAW_IDLE,
     DRAW_SHARES
 } draw_share;
@@ -27,17 +27,17 @@ typedef struct draw_shares {
 extern const char *const draw_share_names[DRAW_SHARES];
 extern const char *const draw_share_colours[DRAW_SHARES];
 
-/* Sums up the stretches of a rank. */
+/* Adds up the stretches of a rank by use. */
 draw_shares draw_shares_of(const trace_rank *rank);
 
-/* The part of a stretch that had the processor, 0 to 1. Each task has its own measured. For
- * the runtime only the sum is known, so each of its stretches has the same part. Handlers count
- * whole. */
+/* The part of a stretch that had the processor, 0 to 1. It was measured for each task. For the
+ * runtime only the sum was measured, so each of its stretches gets the same part. For a handler
+ * that is not a task it is 1. */
 double draw_processor_part(const trace_rank *rank, size_t index);
 
-/* A row of a picture of what was when. Time is divided into bins, each coloured by what filled most
- * of it. Neighbours of one colour are one stroke. So the size of a picture goes with its rows, not
- * with the length of the record. */
+/* A row of a picture over time. Time is divided into bins. A bin gets the colour that filled most
+ * of it, and neighbours of one colour become one stroke. So the size of a picture depends on the
+ * number of rows, not on the length of the trace. */
 typedef struct draw_row {
     int bins, colours;
     double bin_ns, width; /* of a bin, in time and in the picture */
@@ -48,57 +48,58 @@ typedef struct draw_span {
     double from_ns, to_ns; /* since the row's beginning */
 } draw_span;
 
-/* A row of time up to `end_ns`, for a picture of that width and as many rows; false without memory.
+/* Makes a row from time 0 to `end_ns`, for a picture of `width` with `rows` rows. False: no memory.
  * The caller frees `ns`. */
 bool draw_row_init(draw_row *row, int colours, double end_ns, int width, int rows);
 
-/* How high each of so many rows is, and which of them have room for a line of text: 1 is all, 2
- * every second. */
+/* The height of a row, if there are `rows`; and which rows of that height have room for a line of
+ * text: 1 is all, 2 every second. */
 double draw_row_height(int rows);
 int draw_row_every(double height);
 
 void draw_row_clear(const draw_row *row);
 
-/* Counts that `part` of the span, 0 to 1, is of the colour. */
+/* Counts `part` of the span, 0 to 1, for the colour. */
 void draw_row_fill(const draw_row *row, draw_span at, int colour, double part);
 
-/* Paths around the height y, as thick as the element around them says. */
+/* Writes the row as paths at height y. The element around them sets the width of the stroke. */
 void draw_row_put(FILE *out, const draw_row *row, const char *const *colours, double x, double y);
 
-/* The keys of the shares from x on; returns where the last ends. */
+/* Writes the legend of the shares from x on. Returns where it ends. */
 double draw_share_keys(FILE *out, double x);
 
-/* Text with what XML reserves replaced; bytes outside ASCII become '?'. */
+/* Writes text, with XML's reserved characters replaced. Bytes outside ASCII become '?'. */
 void draw_text(FILE *out, const char *text);
 
 /* A rank that left a trace; NULL when there is none. */
 const trace_rank *draw_told(const trace_run *run);
 
-/* The end of a text, as much as `room` characters hold: what tells commands apart stands there. All
- * of it shows where the pointer rests. Inside a text element. */
+/* Writes the last `room` characters of a text, where commands differ, and all of it as a title that
+ * shows when the pointer rests there. Inside a text element. */
 void draw_text_end(FILE *out, const char *text, size_t room);
 
-/* The name of a handler; `buffer` holds it when the trace has none. */
+/* The name of a handler. If the trace has none, it is made in `buffer`. */
 const char *draw_handler_name(const trace_rank *rank, uint32_t index, char buffer[32]);
 
-/* A length of time with a unit; the step of a time axis up to `end_ns` with 4 to 10 ticks. */
+/* Writes a length of time with a unit. */
 void draw_duration(char buffer[32], double ns);
+/* The step of a time axis from 0 to `end_ns`, for 4 to 10 ticks. */
 double draw_step(double end_ns);
 
-/* An svg element: per run the bars of all ranks (Figures 7.1 to 7.10 of prema.txt), the runs on one
- * scale. */
+/* Writes an svg element: for each run the bars of all ranks (prema.txt figures 7.1 to 7.10), all on
+ * one scale. */
 void draw_bars(FILE *out, const trace_run *runs, int run_count);
 
-/* An svg element: what each rank did when, a panel per run below each other on one time axis, and
- * beside each rank what its time went to. */
+/* Writes an svg element: a panel per run, one below the other, on one time axis. A row per rank
+ * shows its activity over time. Beside the row stand the parts of its time. */
 void draw_load(FILE *out, const trace_run *runs, int run_count);
 
-/* An svg element: what each rank did when, above it how many ranks were busy. */
+/* Writes an svg element: the activity of each rank over time, and above it how many were busy. */
 void draw_timeline(FILE *out, const trace_run *run);
 
 enum { DRAW_FORECASTS = 4 };
 
-/* The times to be expected under a scheduler, in seconds. */
+/* The predicted run times under a scheduler, in seconds (cmd/model/model.h). */
 typedef struct draw_forecast_row {
     const char *scheduler;
     double lower, average, upper, played;
@@ -107,14 +108,14 @@ typedef struct draw_forecast_row {
 
 typedef struct draw_forecast {
     draw_forecast_row rows[DRAW_FORECASTS];
-    int count; /* 0: nothing is known of this run */
+    int count; /* 0: the run has no forecast */
 } draw_forecast;
 
-/* One page with the pictures and tables, which needs no other file. `forecasts`: one for each run;
- * NULL: none. */
+/* Writes one page with the pictures and tables, which needs no other file. `forecasts`: one for
+ * each run, or NULL. */
 void draw_page(FILE *out, const trace_run *runs, int run_count, const draw_forecast *forecasts);
 
-/* The first run in the trace event format, which Chrome's tracing page and Perfetto read. */
+/* Writes a run in the trace event format, which Chrome's tracing page and Perfetto read. */
 void draw_chrome(FILE *out, const trace_run *run);
 
 #endif

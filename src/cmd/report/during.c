@@ -1,4 +1,4 @@
-/* A run cut down to one phase of it: from the first task of a handler to the end of its last. */
+/* Cuts a run down to one phase: from the first task of a handler to the end of its last. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void cut(trace_rank *rank, phase at)
     uint64_t open = clamp(at, rank->open_ns), close = clamp(at, rank->close_ns);
     size_t kept = 0;
     for (size_t i = 0; i < rank->stretch_count; i++) {
-        trace_stretch v = rank->stretches[i]; /* before one that is kept takes its place */
+        trace_stretch v = rank->stretches[i]; /* a copy: `kept` may write over it */
         uint64_t begin = rank->open_ns + v.start_ns,
                  whole = trace_stretch_end(rank, i) - v.start_ns;
         uint64_t from = clamp(at, begin), to = clamp(at, begin + whole);

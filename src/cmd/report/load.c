@@ -1,6 +1,6 @@
-/* Load: a panel per run, in it a row per rank of what it did when, and beside it the parts of the
- * run that this took. The panels lie below each other on one time axis, so that runs compare at a
- * glance. */
+/* Load: a panel per run. A row per rank shows its activity over time, and beside it stand the parts
+ * of its time. The panels are one below the other on one time axis, so that runs can be compared.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -43,9 +43,9 @@ static void fill_row(const chart *c, const trace_run *run, const trace_rank *t)
     }
 }
 
-/* A rank is busy in tasks, with the processor or not, and in the program. It waits in Ferry without
- * the processor, which counts as nobody's work. Before it is opened and after it is closed it is
- * idle. */
+/* A rank is busy in tasks (with the processor or not) and in the program. Time in Ferry without the
+ * processor is waiting, and counts neither as busy nor as idle. Before its opening and after its
+ * closing a rank is idle. */
 static void draw_parts(const chart *c, const trace_run *run, int rank, double y)
 {
     const trace_rank *t = &run->rank[rank];

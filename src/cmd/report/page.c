@@ -1,4 +1,4 @@
-/* The page: facts, the pictures, and tables of what the pictures cannot say. */
+/* The page: facts about each run, the pictures, and tables with further figures. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void put_facts(FILE *out, const trace_run *run)
     if (run->during != NULL) {
         fputs("<br>Times are from the first task of ", out);
         draw_text(out, run->during);
-        fputs(" to the end of its last; counts, what the runtime's time went to, and objects are "
+        fputs(" to the end of its last. Counts, the parts of the runtime's time, and objects are "
               "of the whole run.",
               out);
     }
@@ -60,9 +60,9 @@ static void put_ranks(FILE *out, const trace_run *run)
                                         "scheduler_ns", "poll_ns", "helper_ns"};
     fputs(
         "<h2>Ranks</h2><p>Milliseconds. The runtime's time is divided as in Tables 7.1 and 7.2 of "
-        "prema.txt; the helper's is processor time of its own thread; awaiting is idle time while "
+        "prema.txt. The helper's is processor time of its own thread. Awaiting is idle time while "
         "an object was "
-        "on its way to the rank.</p><div class=\"scroll\">"
+        "in flight to the rank.</p><div class=\"scroll\">"
         "<table><tr><th>rank</th><th>tasks</th><th>in tasks</th><th>on processor</th>"
         "<th>program</th><th>idle</th><th>runtime</th><th>its processor "
         "time</th><th>awaiting</th><th>send</th>"
@@ -127,7 +127,7 @@ static void put_handlers(FILE *out, const trace_run *run)
     free(sums);
 }
 
-/* An object, with its costs on all ranks. */
+/* The cost of an object besides its handlers. */
 static uint64_t overhead(const trace_object *o)
 {
     return o->message_ns + o->pack_ns + o->unpack_ns + o->transit_ns;
@@ -146,7 +146,7 @@ static int by_cost(const void *a, const void *b)
     return l != r ? (l < r) - (l > r) : by_name(a, b);
 }
 
-/* Adds the rows of one object together, which stand side by side; returns how many objects. */
+/* Adds up neighbouring rows of one object. Returns the number of objects. */
 static size_t merge(trace_object *all, size_t count)
 {
     size_t used = 0;
@@ -185,10 +185,11 @@ static void put_objects(FILE *out, const trace_run *run)
     used = merge(all, used);
     qsort(all, used, sizeof *all, by_cost);
     fprintf(out,
-            "<h2>Objects</h2><p>The %zu most costly of %zu, summed over all ranks; milliseconds. "
-            "Delivery counts forwarding; on the way is the time from leaving one rank to being "
+            "<h2>Objects</h2><p>The %zu most costly of %zu, summed over all ranks, in "
+            "milliseconds. Delivery includes forwarding. In flight is the time from leaving one "
+            "rank to being "
             "installed on the next.</p><table><tr><th>object</th><th>type</th><th>messages</th>"
-            "<th>handlers</th><th>delivery</th><th>pack</th><th>unpack</th><th>on the way</th>"
+            "<th>handlers</th><th>delivery</th><th>pack</th><th>unpack</th><th>in flight</th>"
             "<th>forwarded</th><th>moves</th></tr>\n",
             used < OBJECTS_SHOWN ? used : OBJECTS_SHOWN, used);
     for (size_t i = 0; i < used && i < OBJECTS_SHOWN; i++) {
@@ -227,8 +228,8 @@ static void put_moves(FILE *out, const trace_run *run)
     if (count == 0)
         return;
     fprintf(out,
-            "<h2>Why objects moved</h2><p>What the scheduler sent away, and what it knew: %zu "
-            "moves%s. Load is what waits to run, in the units of the application.</p>"
+            "<h2>Why objects moved</h2><p>The objects that the scheduler sent away, and why: %zu "
+            "moves%s. Load is the work that waits to run, in the units of the application.</p>"
             "<div class=\"scroll\"><table><tr><th>ms</th><th>object</th><th>from</th><th>to</th>"
             "<th>load left here</th><th>on</th></tr>\n",
             count, count > MOVES_SHOWN ? ", of which these are some; trace.json has all" : "");
@@ -272,7 +273,7 @@ static void put_choices(FILE *out, const trace_run *run)
     fputs("</table></div>\n", out);
 }
 
-/* From the first task of any rank to the end of the last. */
+/* The time from the start of the first task on any rank to the end of the last. */
 static uint64_t measured_ns(const trace_run *run)
 {
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
@@ -297,9 +298,10 @@ static void put_forecast(FILE *out, const trace_run *run, const draw_forecast *f
     if (forecast->count == 0)
         return;
     fprintf(out,
-            "<h2>What was to be expected</h2><p>Milliseconds. From the first task to the end of "
+            "<h2>Predicted run times</h2><p>Milliseconds. From the first task to the end of "
             "the last it took %.3f. The model has bounds and a played schedule from the times of "
-            "the tasks alone, all of which begin at once.%s</p><table><tr><th>scheduler</th>"
+            "the tasks alone. In it all tasks wait from the start.%s</p><table><tr><th>scheduler"
+            "</th>"
             "<th>lower</th><th>average</th><th>upper</th><th>played</th>%s</tr>\n",
             (double)measured_ns(run) / 1e6,
             simulated ? " The replay knows the messages between them." : "",

@@ -1,4 +1,4 @@
-/* ferry report: pictures of a run from what its ranks wrote under FERRY_TRACE. */
+/* ferry report: draws pictures of runs from the traces that their ranks wrote (FERRY_TRACE). */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ typedef struct pictures {
     const char *folder, *during; /* during: a handler; NULL: the whole run */
     bool simulate;
     trace_run runs[RUNS_MAX];
-    draw_forecast forecasts[RUNS_MAX]; /* without rows for a run that was cut */
+    draw_forecast forecasts[RUNS_MAX]; /* without rows if `during` is given */
     int run_count;
 } pictures;
 
@@ -104,8 +104,8 @@ static int wrong_usage(void)
     return CMD_USAGE_STATUS;
 }
 
-/* Reads the run of that folder as the next; it is there to be freed when it is not cut as wanted.
- */
+/* Reads the run in `folder`. Once it was read it is one of `runs`, even if the rest fails, so that
+ * the caller frees it. */
 static bool add_run(pictures *p, const char *folder)
 {
     char error[TRACE_ERROR_BYTES];

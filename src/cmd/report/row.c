@@ -47,7 +47,7 @@ void draw_row_fill(const draw_row *row, draw_span at, int colour, double part)
     }
 }
 
-/* The use that filled most of a bin; -1 when none did. */
+/* The colour that filled most of a bin; -1: the bin is empty. */
 static int fullest(const draw_row *row, int bin)
 {
     int most = -1;

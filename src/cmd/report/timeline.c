@@ -54,7 +54,7 @@ static void fill_row(const chart *c, const trace_rank *t)
     }
 }
 
-/* Adds what of a row is in tasks to the strip. */
+/* Adds the row's time in tasks to the strip. */
 static void add_load(const chart *c)
 {
     for (int b = 0; b < c->line.bins; b++)
@@ -82,7 +82,7 @@ static void draw_rows(chart *c)
                 LEFT - 8, ROWS_TOP + (rank + 0.5) * c->row + 4, rank == 0 ? "rank " : "", rank);
 }
 
-/* One line of the strip above the rows: part 0 all that was in tasks, 1 with the processor. */
+/* An area of the strip above the rows. Part 0: time in tasks; 1: of that, with the processor. */
 static void draw_area(const chart *c, int part, const char *colour)
 {
     double width = c->line.width, all = c->line.bin_ns * c->run->ranks;
@@ -144,7 +144,7 @@ static void draw_grid(const chart *c)
     }
 }
 
-/* The handlers with most time get colours of their own. */
+/* Gives the handlers with most time a colour each. */
 static void choose_handlers(chart *c)
 {
     static const double none = -1;

@@ -9,14 +9,14 @@
 
 enum { WORD_BYTES = 256, FILE_BYTES_MAX = 1 << 30 };
 
-/* Where the reading stands. */
+/* The state of reading one file. */
 typedef struct reader {
     const char *at, *end; /* the rest of the line; the end of the line */
     const char *name;
     size_t line;
     char *error;
     trace_rank *out;
-    bool timed, ended; /* "time" and "end" were there */
+    bool timed, ended; /* the lines "time" and "end" were read */
 } reader;
 
 static __attribute__((format(printf, 2, 3))) bool wrong(reader *r, const char *format, ...)
@@ -30,7 +30,7 @@ static __attribute__((format(printf, 2, 3))) bool wrong(reader *r, const char *f
     return false;
 }
 
-/* The next word of the line; empty at its end. */
+/* Reads the next word of the line; at its end an empty word. */
 static void next_word(reader *r, char word[WORD_BYTES])
 {
     size_t length = 0;
@@ -88,7 +88,7 @@ static bool take_load(reader *r, double *out)
     return true;
 }
 
-/* The rest of the line. */
+/* Gives the rest of the line. */
 static bool take_text(reader *r, const char *what, char **out)
 {
     while (r->at < r->end && *r->at == ' ')
@@ -102,7 +102,7 @@ static bool take_text(reader *r, const char *what, char **out)
     return *out != NULL || wrong(r, "no memory for %s", what);
 }
 
-/* The array with room for one more element behind `count`; NULL without memory. */
+/* The array with room for one more element than `count`. NULL: no memory. */
 static void *grow(void *array, size_t count, size_t size)
 {
     if ((count & (count - 1)) != 0)
@@ -404,7 +404,7 @@ void trace_rank_fini(trace_rank *rank)
     *rank = (trace_rank){0};
 }
 
-/* The whole file, with a size; NULL and a line in `error`. */
+/* Gives the text of a file and its size. NULL, with a line in `error`: it cannot be read. */
 static char *read_file(const char *path, size_t *size, char error[TRACE_ERROR_BYTES])
 {
     FILE *file = fopen(path, "re");
@@ -460,7 +460,7 @@ static bool read_one(const trace_run *run, int rank, trace_rank *out, bool *abse
     return good;
 }
 
-/* Finds how many ranks there were in the file of the first that left one. */
+/* Reads the number of ranks of the run from the first file that there is. */
 static bool find_ranks(trace_run *run, char error[TRACE_ERROR_BYTES])
 {
     enum { TRIED = 1024 };

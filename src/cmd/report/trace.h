@@ -1,8 +1,8 @@
-/* Trace files: what the ranks of a run wrote under FERRY_TRACE, read and checked.
+/* Trace files: reads and checks the files that the ranks of a run wrote (FERRY_TRACE).
  *
- * A file is lines of words; docs/traces.md describes them. Files may come from anywhere: nothing in
- * them is trusted, and the first thing that is wrong ends the reading with an error that names
- * file, line and what was expected. */
+ * A file is lines of words, see docs/traces.md. Files may come from anywhere, so nothing in them is
+ * trusted. The first fault ends the reading, with an error that names the file, the line and what
+ * was expected. */
 #ifndef FY_CMD_TRACE_H
 #define FY_CMD_TRACE_H
 
@@ -20,7 +20,7 @@ typedef enum trace_kind {
     TRACE_KINDS
 } trace_kind;
 
-/* One stretch; it ends where the next begins, the last at the end of the rank. */
+/* A stretch of one activity. It ends where the next begins, or when the rank closes. */
 typedef struct trace_stretch {
     uint64_t start_ns; /* since the rank was opened */
     uint64_t cpu_ns;
@@ -31,8 +31,8 @@ typedef struct trace_stretch {
 /* Why an object was sent away. */
 typedef struct trace_move {
     uint64_t time_ns, object;
-    int target, asker; /* asker: -1 for none */
-    char occasion[8];  /* "task", "word" or "time" */
+    int target, asker; /* asker: the rank whose message caused the move; -1: none did */
+    char occasion[8];  /* "task", "word" (a scheduler's message) or "time" */
     double load, asker_load;
 } trace_move;
 
@@ -45,14 +45,16 @@ typedef struct trace_object {
 } trace_object;
 
 /* An entry of the trail of messages to objects: a handler that has run, or a message that was sent.
- * Either the handler that stands next sent it, or the program. */
+ * The sender is the next handler in the trail, or the program. */
 typedef struct trace_trail {
     uint64_t object;
-    uint64_t value;    /* ns of the handler; bytes sent */
+    uint64_t value;    /* nanoseconds of the handler, or bytes of the message */
     uint64_t start_ns; /* of a handler, by the job's clock */
-    double load;       /* of a handler, as its scheduler was told; 0: none */
-    uint32_t sequence; /* of the message, among those from its origin to the object */
-    int32_t origin; /* of what was handled; TRACE_BY_HANDLER; or TRACE_BY_PROGRAM - quiescences */
+    double load;       /* of a handler, as its scheduler was told; 0: it was told none */
+    uint32_t sequence; /* number of the message among those from its origin to the object */
+    int32_t origin;    /* of a handler: the rank that sent its message. Of a message sent by a
+                          handler: TRACE_BY_HANDLER. By the program after n quiescences:
+                          TRACE_BY_PROGRAM - n */
 } trace_trail;
 
 enum { TRACE_BY_HANDLER = -1, TRACE_BY_PROGRAM = -2 };
@@ -66,8 +68,8 @@ typedef struct trace_rank {
     bool present; /* its file was there */
     int rank, ranks;
     uint64_t open_ns, close_ns;
-    char *version, *command, *port, *scheduler; /* NULL: not told */
-    char **choices;                             /* of the steering: ns, what, and why */
+    char *version, *command, *port, *scheduler; /* NULL: the file has none */
+    char **choices;                             /* of the steering: time in ns, choice, reason */
     char *handlers[TRACE_HANDLERS_MAX];
     trace_stat *stats;
     trace_stretch *stretches;
@@ -81,29 +83,29 @@ typedef struct trace_run {
     char *folder;
     int ranks;
     trace_rank *rank;
-    uint64_t start_ns, end_ns; /* of the first and of the last rank */
+    uint64_t start_ns, end_ns; /* the first rank opens, the last one closes */
     const char *during;        /* the handler whose phase this is; NULL: the whole run */
 } trace_run;
 
-/* Reads one file's text. False, with a line in `error`, when it is not as it must be; then nothing
- * is kept. */
+/* Reads one file's text. False, with a line in `error`: the text is wrong, and `*out` needs no
+ * trace_rank_fini. */
 bool trace_parse(const char *text, size_t size_bytes, const char *name, trace_rank *out,
                  char error[TRACE_ERROR_BYTES]);
 void trace_rank_fini(trace_rank *rank);
 
-/* Reads the files rank-N.trace of `folder`. Ranks that left none (they died) are absent. */
+/* Reads the files rank-N.trace of `folder`. Ranks without a file (they died) are not `present`. */
 bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_BYTES]);
 void trace_run_fini(trace_run *run);
 
-/* Cuts the run down to what lies between the first task of a handler and the end of its last; its
- * stats and objects stay those of the whole run. Keeps `handler` until trace_run_fini. False, with
- * a line in `error`, when no rank was in a task of it. */
+/* Cuts the run down to the time from the first task of a handler to the end of its last. Stats and
+ * objects stay those of the whole run. Keeps `handler` until trace_run_fini. False, with a line in
+ * `error`: no task of the handler ran. */
 bool trace_run_during(trace_run *run, const char *handler, char error[TRACE_ERROR_BYTES]);
 
-/* The value of a stat, 0 when it is not there. */
+/* The value of a stat; 0: the trace has none of that name. */
 uint64_t trace_stat_of(const trace_rank *rank, const char *name);
 
-/* End of the stretch of that index, since the rank was opened. */
+/* The end of the stretch at `index`, since the rank was opened. */
 uint64_t trace_stretch_end(const trace_rank *rank, size_t index);
 
 #endif

@@ -1,25 +1,27 @@
-/* The longest chain: the replay with a rank for each object and without a network. An object runs
- * one task at a time, its k-th after its k-th message has come; a phase begins when the one before
- * it is over. Tasks begin as soon as they can, and more time for any of them or for a message never
- * lets another begin earlier, so no schedule of the replay is shorter. */
+/* The longest chain: the run time of a replay with a rank for each object and without a network.
+ *
+ * An object runs one task at a time, and its k-th task after its k-th message has come. A phase
+ * begins when the one before it has ended. Here each task begins as soon as that allows. More time
+ * for a task or a message never lets another task begin earlier. So no schedule is shorter. */
 #include <stdlib.h>
 
 #include "cmd/scale/scale.h"
 
+/* The end of a task that runs. */
 typedef struct ending {
     uint64_t time_ns;
     uint32_t object;
 } ending;
 
 typedef struct state {
-    uint64_t come, begun; /* messages and tasks */
+    uint64_t come, begun; /* messages that have come, tasks that have begun */
     bool runs;
 } state;
 
 typedef struct game {
     const scale_graph *g;
     state *states;
-    ending *heap; /* one at most of each object */
+    ending *heap; /* of tasks that run, at most one for each object */
     size_t count;
 } game;
 
@@ -67,7 +69,7 @@ static void come(game *p, uint32_t object, uint64_t now_ns)
     go_on(p, object, now_ns);
 }
 
-/* Runs what has come until nothing is left; the time of the last end. */
+/* Runs tasks until no message is left. Returns the end of the last task. */
 static uint64_t play(game *p, uint64_t now_ns)
 {
     while (p->count > 0) {

@@ -1,4 +1,4 @@
-/* ferry scale: how the tasks of a traced run do on other numbers of ranks. */
+/* ferry scale: simulates the tasks of a traced run on other numbers of ranks. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static const struct option long_options[] = {
 typedef struct result {
     int ranks;
     const char *scheduler;
-    double makespan, efficiency, least; /* least: that no schedule can go below */
+    double makespan, efficiency, least; /* least: a lower bound of every schedule */
     double free_makespan;               /* if messages took no time; 0: not simulated */
     const char *bound;
     uint64_t moves, ran;
@@ -55,7 +55,7 @@ typedef struct request {
     int ranks[LIST_MAX];
     char schedulers[LIST_MAX][NAME_BYTES];
     int rank_count, scheduler_count;
-    uint64_t bytes, cores; /* cores 0: one for each rank */
+    uint64_t bytes, cores; /* bytes: of an object. cores: 0 is one for each rank */
     bool json, help;
     result results[LIST_MAX * LIST_MAX];
     int result_count;
@@ -161,13 +161,14 @@ static bool is_near(double makespan, double least)
     return makespan <= least * (1 + NEAR_PERCENT / 100.0);
 }
 
-/* How long a rank takes for a second of work. */
+/* The seconds that a rank takes for a second of work, if ranks share processors. */
 static double slowness(const request *r, int ranks)
 {
     return r->cores > 0 && (uint64_t)ranks > r->cores ? (double)ranks / (double)r->cores : 1;
 }
 
-/* Near its least the run is as short as it can be, and that is what bounds it. */
+/* Names what bounds the run: if it is near `least`, the part of which that consists; else messages
+ * or balance. */
 static const char *bound_of(const scale_trace *t, const result *one, double even, double slow)
 {
     if (is_near(one->makespan, one->least))
@@ -178,7 +179,8 @@ static const char *bound_of(const scale_trace *t, const result *one, double even
                                                                                  : "balance";
 }
 
-/* Where neither work nor a chain bounds the run, it is simulated again without a network. */
+/* Simulates one case. If neither work nor a chain bounds the run, it is simulated again without a
+ * network, to see whether messages do. */
 static int judge(const request *r, const scale_trace *t, result *one)
 {
     int status = scale_replay(t, one->ranks, one->scheduler, false);
@@ -198,7 +200,7 @@ static int judge(const request *r, const scale_trace *t, result *one)
     return status;
 }
 
-/* The shortest run; of runs within 1% of it, that of the fewest ranks. */
+/* The run with the fewest ranks among those within 1% of the shortest. */
 static const result *best_of(const request *r)
 {
     double least = INFINITY;
@@ -277,7 +279,7 @@ static void print_json(const request *r, const scale_trace *t)
     printf("]}\n");
 }
 
-/* The processors of the simulation, by how fast each rank is. */
+/* If ranks share processors, makes each simulated rank slower. */
 static void set_speeds(const request *r, int ranks)
 {
     char text[64];
@@ -301,7 +303,8 @@ static int simulate(request *r, const scale_trace *trace)
     return 0;
 }
 
-/* Reads the trace, simulates and prints. The exit status; not 0: what is wrong has been said. */
+/* Reads the trace, simulates and prints. Returns the exit status. If it is not 0, a line on
+ * standard error says why. */
 static int run(request *r, const char *folder)
 {
     scale_trace trace;
@@ -330,7 +333,7 @@ static int command(int argc, char **argv, request *r)
     if (good && argc - optind != 1)
         fprintf(stderr, "ferry scale: %d traces: expected one\n", argc - optind);
     else if (good && r->rank_count == 0)
-        fprintf(stderr, "ferry scale: on how many ranks? Expected -n\n");
+        fprintf(stderr, "ferry scale: expected -n with one or more numbers of ranks\n");
     if (!good || argc - optind != 1 || r->rank_count == 0) {
         fprintf(stderr, "Try `ferry scale --help`.\n");
         return CMD_USAGE_STATUS;

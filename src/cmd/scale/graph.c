@@ -1,11 +1,12 @@
-/* The graph: who sent the messages that started tasks, from the trails of all ranks. A handler that
- * ran and the message that was sent for it are the same message if object, origin and number are
- * the same; among equal ones the first belongs to the first. An object's tasks are in the order of
- * their starts. So the run itself is an order in which every task can run, and no replay waits for
- * ever.
+/* The graph: finds in the trails of all ranks which task sent the message that started each task.
  *
- * Handlers that the trail lacks, but the accounts of objects count, become tasks of the mean time.
- * These wait from the start. */
+ * A handler that ran and a message that was sent belong together if object, origin and number are
+ * equal. If several have these equal, the first handler belongs to the first message, and so on. An
+ * object's tasks are in the order of their starts. So every task can run in the order of the traced
+ * run, and no replay waits for ever.
+ *
+ * The account of an object may count more handlers than its trail has. These become tasks with the
+ * mean of the time that is left. They wait from the start. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +20,10 @@ typedef struct handled {
     double load;
     uint32_t sequence;
     int32_t origin;
-    int64_t parent; /* the handler that sent the message; ROOT: the program; NONE: nobody known */
+    int64_t parent; /* the handler that sent the message; ROOT: the program; NONE: not known */
     uint64_t task;  /* its place among all tasks */
     uint32_t index; /* of its object */
-    uint32_t phase; /* of the program, if that sent it */
+    uint32_t phase; /* of the program, if the program sent the message */
     uint32_t bytes;
 } handled;
 
@@ -30,7 +31,7 @@ typedef struct sent {
     uint64_t object, bytes, order;
     uint32_t sequence, phase;
     int32_t origin;
-    int64_t parent, target; /* target: the handler that ran for it; NONE */
+    int64_t parent, target; /* target: the handler that ran for it, or NONE */
 } sent;
 
 typedef struct work {
@@ -44,7 +45,7 @@ static int sign(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By object, origin and number, and then as it was. */
+/* By object, origin and number, then in the order sent. */
 static int by_message(const void *left, const void *right)
 {
     const sent *a = left, *b = right;
@@ -73,8 +74,8 @@ static int by_object(const void *left, const void *right)
     return by != 0 ? by : (a > b) - (a < b);
 }
 
-/* Takes the trail of one rank. The messages of a handler stand before it. At the end there may be
- * messages of a handler that has not returned: they count as the program's. */
+/* Reads the trail of one rank, in which a handler's messages stand before the handler. At its end
+ * there may be messages of a handler that did not return. They count as the program's. */
 static void take_rank(work *w, const trace_rank *rank)
 {
     size_t open = w->sent_count;
@@ -135,7 +136,8 @@ static handled **sorted(const work *w, int (*order)(const void *, const void *))
     return list;
 }
 
-/* Tells each handler who sent its message, and each message that was handled for which one. */
+/* Finds the message of each handler, and sets `parent` of the handler and `target` of the
+ * message. */
 static bool match(work *w)
 {
     handled **list = sorted(w, by_handled_message);
@@ -162,7 +164,7 @@ static bool match(work *w)
     return true;
 }
 
-/* The account of an object: all that is known beside its trail. */
+/* The account of an object: how many handlers ran, and their time together. */
 typedef struct account {
     uint64_t name, handled, ns;
 } account;
@@ -172,7 +174,7 @@ static int by_account(const void *left, const void *right)
     return sign(((const account *)left)->name, ((const account *)right)->name);
 }
 
-/* The accounts of all ranks, one for each object; NULL without memory. */
+/* The accounts of all ranks, added up for each object. NULL: no memory. */
 static account *accounts_of(const trace_run *run, size_t *count)
 {
     size_t room = 1, kept = 0, all = 0;
@@ -182,7 +184,7 @@ static account *accounts_of(const trace_run *run, size_t *count)
     for (int i = 0; i < run->ranks && list != NULL; i++)
         for (size_t k = 0; k < run->rank[i].object_count; k++) {
             const trace_object *o = &run->rank[i].objects[k];
-            if (o->handled > 0 && o->object != 0) /* 0: what is beyond the accounts */
+            if (o->handled > 0 && o->object != 0) /* 0: all objects without an account */
                 list[all++] = (account){o->object, o->handled, o->handler_ns};
         }
     if (list == NULL)
@@ -222,14 +224,14 @@ static void make_object(scale_graph *g, uint64_t name, const account *a, handled
     for (uint64_t i = 0; i < rest; i++) {
         g->roots[g->root_count++] =
             (scale_root){.object = (uint32_t)g->object_count, .sender = -1, .task = g->task_count};
-        /* Rounded so that the sum is right. */
+        /* The first ones get a nanosecond more, so that the sum is exact. */
         g->tasks[g->task_count++].ns = rest_ns / rest + (i < rest_ns % rest);
     }
     object->tasks = known + rest;
     g->object_count++;
 }
 
-/* How many tasks there can be. */
+/* An upper bound of the number of tasks. */
 static size_t tasks_at_most(const work *w, const account *accounts, size_t count)
 {
     size_t sum = w->handled_count;
@@ -238,7 +240,7 @@ static size_t tasks_at_most(const work *w, const account *accounts, size_t count
     return sum;
 }
 
-/* Merges trails and accounts, both by name. */
+/* Makes the tasks of all objects: merges trails and accounts, both sorted by name. */
 static bool make_objects(scale_graph *g, work *w, const account *accounts, size_t count)
 {
     size_t tasks = tasks_at_most(w, accounts, count);
@@ -261,7 +263,7 @@ static bool make_objects(scale_graph *g, work *w, const account *accounts, size_
     return good;
 }
 
-/* Where and when an object was seen first. */
+/* A place and time at which the trace mentions an object. */
 typedef struct sight {
     uint64_t object, time_ns;
     int rank;
@@ -302,8 +304,8 @@ static int by_place(const void *left, const void *right)
     return by != 0 ? by : sign(a->name, b->name);
 }
 
-/* Puts the objects in the order of their first ranks: where the first task ran, or the scheduler's
- * first move began; else where they were made. */
+/* Sorts the objects by their first rank. That is the rank of the first task or the first move of
+ * the object, else the rank that made it. */
 static bool order_objects(scale_graph *g, work *w, const trace_run *run)
 {
     size_t seen, k = 0;
@@ -385,7 +387,7 @@ static int by_phase(const void *left, const void *right)
     return (a->phase > b->phase) - (a->phase < b->phase);
 }
 
-/* Those without a sender by object, the others by sender. */
+/* First the roots without a sender, by object; then the others, by sender. */
 static int by_sender(const void *left, const void *right)
 {
     const scale_root *a = left, *b = right;
@@ -394,7 +396,7 @@ static int by_sender(const void *left, const void *right)
     return by != 0 ? by : by_phase(a, b);
 }
 
-/* The messages of the program. Phases without any are left out. */
+/* Makes the roots: the messages of the program. Phases without messages get no number. */
 static void make_roots(scale_graph *g, const work *w)
 {
     for (size_t i = 0; i < w->handled_count; i++) {

@@ -1,8 +1,8 @@
-/* The recorded tasks as a program of the simulator. Objects begin on their first ranks and move as
- * the scheduler likes. The k-th message that an object gets starts its k-th task, whoever sent it,
- * so an object that counted its neighbours' messages does so again. A task takes its time, and then
- * sends its messages. The messages of the program go out phase by phase, with a quiescence between
- * two. */
+/* Runs the recorded tasks as a program in the simulator. Objects begin on their first ranks, and
+ * the scheduler moves them. The k-th message that an object gets starts its k-th task, from
+ * whatever sender it comes. So an object that counted the messages of its neighbours does so again.
+ * A task takes its recorded time, then sends its messages. The program's messages are sent phase by
+ * phase, with a quiescence after each phase. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +16,10 @@
 #include "cmd/cmd.h"
 #include "cmd/scale/scale.h"
 
+/* The data of an object. */
 typedef struct unit {
-    uint64_t next, end; /* of its tasks */
-    unsigned char ballast[];
+    uint64_t next, end;      /* tasks that have not run */
+    unsigned char ballast[]; /* so that it takes the bytes of the option --bytes */
 } unit;
 
 /* The state of a rank. */
@@ -65,7 +66,7 @@ static void on_task(ferry *f, ferry_object object, void *data, int source,
     }
 }
 
-/* The load that the traced scheduler was told of the task that this message started there. */
+/* The load that the scheduler of the traced run was told for the task of this message. */
 static double load_of(ferry *f, const void *data, const ferry_message *message)
 {
     (void)data;
@@ -86,7 +87,7 @@ static int rank_of(double place, int ranks)
     return rank < ranks ? rank : ranks - 1;
 }
 
-/* The first object whose place is on that rank or behind it. */
+/* The first object whose place is on `rank` or a later one. */
 static uint64_t first_object(const scale_plan *plan, int rank, int ranks)
 {
     uint64_t low = 0, high = plan->objects;
@@ -114,7 +115,7 @@ static uint64_t first_own_root(const scale_plan *plan, uint64_t object)
     return low;
 }
 
-/* The first that a rank from `rank` on sends to an object of others. */
+/* The first message of the program that `rank` or a later one sends to an object elsewhere. */
 static uint64_t first_far_root(const scale_plan *plan, int rank, int ranks)
 {
     uint64_t low = plan->own_roots, high = plan->roots;
@@ -188,12 +189,12 @@ static int send_root(ferry *f, const player *p, const scale_root *root)
     return send_to(f, p, root->object, root->bytes, root->task);
 }
 
-/* All phases; the time of the first message and of the last end, over all ranks. */
+/* Runs all phases. Sets the times, over all ranks, of the first message and of the last end. */
 static int run_all(ferry *f, player *p, uint64_t span_ns[2])
 {
     int error = ferry_balance_enable(f, true);
     if (error == 0)
-        error = ferry_barrier(f); /* now every rank knows all names */
+        error = ferry_barrier(f); /* every rank has made its objects: all names are in the plan */
     span_ns[0] = ferry_now(f);
     uint64_t i = 0;
     for (uint32_t phase = 0; phase < p->plan->phases && error == 0; phase++) {
@@ -209,7 +210,7 @@ static int run_all(ferry *f, player *p, uint64_t span_ns[2])
                       : ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &span_ns[1], &span_ns[1], 1);
 }
 
-/* The results, on rank 0. */
+/* Rank 0 writes the results to the plan. */
 static int tell(ferry *f, player *p, const uint64_t span_ns[2])
 {
     ferry_stats stats = FERRY_STATS_DEFAULTS;
@@ -257,7 +258,7 @@ static scale_plan *map(const char *fd)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Simulated ranks share the process, so that one maps for all. */
+/* The simulated ranks share a process: rank 0 maps the plan for all. */
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
@@ -282,7 +283,7 @@ int scale_replay_main(int argc, char **argv)
     return ferry_main(argc, argv, rank_main, NULL);
 }
 
-/* A network on which messages take no time, by its descriptor; -1: none can be made. */
+/* Makes the file of a network on which messages take no time. Returns its descriptor, or -1. */
 static int make_free_net(void)
 {
     static const char text[] = "topology flat\nmemory shared\nlatency 1ps\nsend 0ps\n"
@@ -320,7 +321,7 @@ static int run_child(int plan_fd, int ranks, const char *scheduler)
     return status;
 }
 
-/* As run_child, on a network without costs; FERRY_SIM_NET is as before afterwards. */
+/* As run_child, on a network without costs. Restores FERRY_SIM_NET. */
 static int run_child_free(int plan_fd, int ranks, const char *scheduler)
 {
     char path[32];

@@ -1,4 +1,4 @@
-/* ferry scale: the tasks of a traced run, run again in the simulator by replay.c. */
+/* ferry scale: reads the tasks of a traced run, and runs them again in the simulator (replay.c). */
 #ifndef FY_CMD_SCALE_H
 #define FY_CMD_SCALE_H
 
@@ -10,41 +10,47 @@
 
 enum { SCALE_ERROR_BYTES = TRACE_ERROR_BYTES, SCALE_TASKS_MAX = 20000000, SCALE_HOME_SHIFT = 44 };
 
-/* An object, and its tasks: a range of all tasks, in the order in which they ran. */
+/* An object. Its tasks are a range of all tasks, in the order in which they ran. */
 typedef struct scale_object {
-    uint64_t name; /* from SCALE_HOME_SHIFT on the rank that made it */
+    uint64_t name; /* the bits from SCALE_HOME_SHIFT on are the rank that made it */
     uint64_t first_task, tasks;
     int home;     /* its first rank in the traced run */
-    double place; /* of its first rank among all, from 0 to below 1 */
+    double place; /* from 0 to below 1: where it begins, on any number of ranks */
 } scale_object;
 
-/* The k-th message to an object starts its k-th task. That ends with its sends: they reach to the
- * `first_send` of the next task. */
+/* A task. The k-th message to an object starts its k-th task. At its end the task sends the
+ * messages from `first_send` to the `first_send` of the next task. */
 typedef struct scale_task {
     uint64_t ns;
     uint64_t first_send;
-    double load; /* as the scheduler was told; 0: it was not */
+    double load; /* as the scheduler was told; 0: it was told none */
 } scale_task;
 
 typedef struct scale_send {
-    uint32_t object; /* its index */
+    uint32_t object; /* index of the target */
     uint32_t bytes;
-    uint64_t task; /* that it started in the traced run; for its load */
+    uint64_t task; /* the task that it started in the traced run; for the load */
 } scale_send;
 
-/* A message of the program itself, when so many quiescences have ended. */
+/* A message of the program itself. */
 typedef struct scale_root {
-    uint32_t object, bytes, phase;
+    uint32_t object, bytes;
+    uint32_t phase; /* how many quiescences have ended before it is sent */
     int32_t sender; /* the rank of the traced run; -1: the first rank of the object */
     uint64_t task;
 } scale_root;
 
-/* Shared with the simulation: it reads the arrays behind, and writes the results and the names of
- * its objects. In order: objects; tasks, one more than there are; sends; roots, first those without
- * a sender, by object, then by sender; names. */
+/* The plan is shared with the simulation, which reads the arrays after the struct, and writes the
+ * results and the names of its objects. The arrays, in this order:
+ *
+ * - objects
+ * - tasks, and one more as the end of the last one's sends
+ * - sends
+ * - roots: `own_roots` without a sender, by object; then the others, by sender
+ * - names of objects */
 typedef struct scale_plan {
     uint64_t bytes;                   /* of an object's data */
-    uint64_t makespan_ns, moves, ran; /* results; ran: tasks */
+    uint64_t makespan_ns, moves, ran; /* results; ran: how many tasks */
     uint64_t objects, tasks, sends, roots, own_roots;
     uint32_t phases;
     int ranks;   /* of the traced run */
@@ -80,10 +86,10 @@ typedef struct scale_trace {
     scale_plan *plan;
     int fd;
     double seconds;  /* of all tasks */
-    double heaviest; /* of all tasks of one object */
-    double chain;    /* the run time on any number of ranks, if messages took no time */
-    double left_out; /* of tasks and handlers of no object */
-    uint64_t missed; /* entries of the trail that had no room in the trace */
+    double heaviest; /* the most seconds of one object's tasks */
+    double chain;    /* the least run time on any number of ranks (scale_chain) */
+    double left_out; /* seconds of tasks and handlers without an object */
+    uint64_t missed; /* entries of the trail for which the trace had no room */
 } scale_trace;
 
 /* Reads the trace in `folder`. False, with a line in `error`: it cannot be read, or has no task of
@@ -91,8 +97,7 @@ typedef struct scale_trace {
 bool scale_trace_read(const char *folder, uint64_t bytes, scale_trace *out,
                       char error[SCALE_ERROR_BYTES]);
 
-/* The tasks and the messages between them, as graph.c finds them. All arrays are freed by
- * scale_graph_fini. */
+/* The tasks and the messages between them (graph.c). scale_graph_fini frees the arrays. */
 typedef struct scale_graph {
     scale_object *objects;
     scale_task *tasks;
@@ -107,12 +112,12 @@ typedef struct scale_graph {
 bool scale_graph_make(const trace_run *run, scale_graph *out);
 void scale_graph_fini(scale_graph *graph);
 
-/* When all tasks have run if every object has a rank of its own and messages take no time: no
- * schedule is shorter. False: no memory. */
+/* The run time if every object has a rank of its own and messages take no time. No schedule is
+ * shorter. False: no memory. */
 bool scale_chain(const scale_graph *graph, uint64_t *ns);
 
-/* Simulates so many ranks. `free_net`: messages take no time. The exit status; not 0: what is wrong
- * has been said. */
+/* Simulates the plan on `ranks`. `free_net`: messages take no time. Returns the exit status. If it
+ * is not 0, a line on standard error says why. */
 int scale_replay(const scale_trace *trace, int ranks, const char *scheduler, bool free_net);
 
 /* The program of that simulation: `ferry scale replay FD SCHEDULER`. */

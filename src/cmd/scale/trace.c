@@ -1,4 +1,4 @@
-/* The tasks of objects, as a trace tells them, in memory that a simulation can map. */
+/* Reads the tasks of objects from a trace into memory that a simulation can map. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "cmd/scale/scale.h"
 
-/* Deals the objects of each first rank out evenly over its part of the line from 0 to 1. */
+/* Each first rank has an equal part of the line from 0 to 1. Spreads its objects evenly over it. */
 static void place(scale_object *objects, size_t count, int ranks)
 {
     for (size_t first = 0; first < count;) {
@@ -25,7 +25,7 @@ static void place(scale_object *objects, size_t count, int ranks)
     }
 }
 
-/* Memory that a child process can map by its descriptor. */
+/* Makes the plan, in memory that a child process can map by its descriptor. */
 static bool share(scale_trace *t, const scale_graph *g, uint64_t bytes, int ranks)
 {
     const scale_plan plan = {.bytes = bytes,
@@ -70,7 +70,7 @@ static void sum_up(scale_trace *t, const trace_run *run, const scale_graph *g)
     t->left_out = fmax(0, counted - t->seconds);
 }
 
-/* Says what is wrong with the graph, if anything is. */
+/* False, with a line in `error`: the graph has too many tasks, or none with time. */
 static bool is_good(const scale_graph *g, double seconds, const char *folder, char *error)
 {
     if (g->task_count > SCALE_TASKS_MAX || g->object_count > UINT32_MAX)
