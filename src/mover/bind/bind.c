@@ -1,9 +1,9 @@
-/* Binding: from a plan to a mover.
+/* Binding: makes a mover from a plan.
  *
- * Each rank sorts its copies by direction and neighbour, and makes all that others will see of it.
- * Then it shakes hands with its neighbours (handshake.c): the two ends of a link compare a hash of
- * its copies, and sources tell where grids and counters are. Nobody waits for ranks that it shares
- * no copy with. */
+ * Each rank sorts its copies by direction and neighbour, and makes the counters and buffers that
+ * neighbours will use. Then it exchanges handshakes with its neighbours (handshake.c): the two ends
+ * of a link compare a hash of its copies, and the source says where its grids and counters are. A
+ * rank waits only for ranks with which it shares a copy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "mover/bind/link.h"
 #include "mover/plan/plan.h"
 
-/* A copy on its way to its place. */
+/* A copy, to be sorted. */
 typedef struct sorted_copy {
     int order;
     uint32_t index;
@@ -27,8 +27,9 @@ static int by_order(const void *a, const void *b)
     return fy_plan_compare(x->plan, x->index, y->index);
 }
 
-/* Copies within the rank come first, those in next and those out last, each by the other rank
- * counted from this one. -1: entry `i` of the plan concerns others alone. */
+/* The place of entry `i` of the plan in the order of copies: those within the rank, then those in,
+ * then those out; each sorted by the other rank, counted from this one. -1: the entry does not
+ * concern this rank. */
 static int order_of(const ferry *f, const fy_planned *plan, size_t i)
 {
     const int all = ferry_ranks(f), self = ferry_rank(f);
@@ -39,7 +40,7 @@ static int order_of(const ferry *f, const fy_planned *plan, size_t i)
     return source == self ? all + (target - self + all) % all : -1;
 }
 
-/* Lists the entries of the plan that concern this rank, sorted, and the ranks at the other ends. */
+/* Lists the entries of the plan that concern this rank, sorted, and the other rank of each. */
 static int sort_copies(ferry_mover *m)
 {
     const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
@@ -122,7 +123,7 @@ static size_t packed_bytes(const fy_planned *plan, const fy_direction *direction
     return bytes;
 }
 
-/* The moves of a packed link: out of the grids at the source, into them at the target. */
+/* Makes the moves of a packed link. `outward`: from the grids to the buffer; else back. */
 static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
     const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
@@ -225,7 +226,7 @@ static int by_block(const void *a, const void *b)
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* The grids that a link out reads, each once. */
+/* Lists the grids that a link out reads, each once. */
 static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
                           const fy_link_end *end, fy_offer *out)
 {
@@ -263,7 +264,8 @@ static int init_own(ferry_mover *m)
                              ferry_xarray_grid(m->plan.target, copy.target),
                              ferry_xarray_grid(m->plan.source, copy.source), &m->plan.how);
     }
-    /* Combining may depend on the order, and `ordered` goes by that of the copies. */
+    /* Pairing changes the order of moves. The result of combining may depend on it, and an ordered
+     * mover must keep it. */
     if (error == 0 && m->plan.how.row == NULL && !m->plan.options.ordered)
         error = fy_moves_pair(m->bound.own_moves, m->bound.own_count);
     return error;

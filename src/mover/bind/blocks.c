@@ -1,4 +1,4 @@
-/* Blocks as objects: making them, sending them about, and ending them; settle.c is the rest. */
+/* Blocks as objects: their creation, packing and end. settle.c has ferry_blocks_settle. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "mover/bind/link.h"
 #include "mover/geometry/fail.h"
 
-/* The head of a packed block; its grids follow, dense. */
+/* The head of a packed block. Its grids follow, dense. */
 typedef struct packed_block {
     uint32_t set, flags;
     int32_t block;
@@ -69,8 +69,8 @@ static bool is_named(const ferry_blocks *set, const ferry_block_data *block)
     return false;
 }
 
-/* A block that has left is released when its new rank has confirmed it: perhaps only after
- * ferry_blocks_settle. The xarrays no longer name its grids then, and movers may run. */
+/* Frees a block that has left, when its new rank has confirmed the move. That may be after
+ * ferry_blocks_settle, when the xarrays no longer have its grids and movers run. */
 static void release(ferry *f, void *data)
 {
     ferry_block_data *block = data;
@@ -140,7 +140,7 @@ static int prepare_type(ferry *f)
     return error;
 }
 
-/* Whether two xarrays have the same blocks; with shares, the same ones here. */
+/* Whether two xarrays have the same blocks. With shares only the blocks known here are compared. */
 static bool same_plan(const ferry_xarray *x, const ferry_xarray *y)
 {
     const ferry_floorplan *a = &x->blocks, *b = &y->blocks;
@@ -240,7 +240,7 @@ static int make_objects(ferry_blocks *set)
     return 0;
 }
 
-/* From now on the grids are the objects', or with `lent` the xarrays' again. */
+/* From now on the objects own the grids; with `lent` the xarrays own them again. */
 static void lend(ferry_blocks *set, bool lent)
 {
     const ferry_xarray *x = set->items[0];

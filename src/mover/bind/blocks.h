@@ -1,31 +1,33 @@
-/* Blocks as objects: each holds the grids of one block number; see mover_blocks.h.
+/* Blocks as objects: an object has the grids of one block number in all xarrays of a set; see
+ * mover_blocks.h.
  *
- * Between two settlings the objects own the grids, and an xarray's own list of grids is out of
- * date. Data and grids stand in the shared heap, so that on a node an object goes by its pointer;
- * elsewhere the grids are packed one behind the other. At settling each rank asks which objects it
- * has. One sum says whether all are somewhere and whether any is where it was not; only then all
- * ranks learn of the owners, and xarrays and movers follow. Where floor plans are whole, a second
- * sum tells them. With shares an object carries the rank where it was settled last, so the rank
- * that has it tells that rank. Names of objects are known for blocks that are here or near: their
- * owners are asked.
+ * Between two calls of ferry_blocks_settle the objects own the grids, and the xarrays' lists of
+ * grids are out of date. Data and grids are in the shared heap, so within a node an object migrates
+ * by its pointer. Between nodes its grids are packed one after the other.
  *
- * After a collective a rank uses what it found before it. Others may send the next messages as soon
- * as they are out of the last collective. Blocks then move again while this rank is still in it. */
+ * At settling each rank lists the objects that it has. One sum over the ranks says whether all
+ * objects have arrived, and whether any has moved. If one has, all ranks learn the new owners, and
+ * xarrays and movers follow. If floor plans are whole, a second sum has the owners. With shares, an
+ * object carries the rank where it was settled last, and its present rank tells that rank. A rank
+ * asks the owners for the names of objects of blocks that it knows.
+ *
+ * After a collective a rank uses the list that it made before it. Another rank may have left the
+ * collective earlier, and may send messages that move blocks again. */
 #ifndef FY_MOVER_BLOCKS_H
 #define FY_MOVER_BLOCKS_H
 
 #include "mover/bind/link.h"
 
-/* The flags of a block's data: whether the grids are the xarrays', and above that the rank that had
- * it at the last settling. */
+/* The flags of a block's data: FY_BLOCK_LENT if the xarrays own the grids; from FY_SETTLED_SHIFT on
+ * the rank that had it at the last settling. */
 enum { FY_BLOCK_LENT = 1, FY_SETTLED_SHIFT = 1 };
 
-/* An object that is here. */
+/* An object on this rank. */
 typedef struct fy_found {
     ferry_block_data *data;
     ferry_object object;
     int32_t number;
-    int settled; /* where it was at the last settling */
+    int settled; /* its rank at the last settling */
 } fy_found;
 
 struct ferry_blocks {
@@ -34,15 +36,15 @@ struct ferry_blocks {
     uint32_t number;
     fy_arrays arrays;
     size_t count;          /* of blocks */
-    int32_t *numbers;      /* with a share: of the blocks whose objects are known, ascending */
-    ferry_object *objects; /* by block, or by number */
-    size_t known_count;    /* of them */
-    bool nameless;         /* names could not be learnt */
-    fy_found *found;       /* at settling: what is here, by number */
+    int32_t *numbers;      /* with a share: the blocks whose objects are known, ascending */
+    ferry_object *objects; /* by block; with a share in the order of `numbers` */
+    size_t known_count;    /* of `objects` */
+    bool nameless;         /* the names could not be learnt */
+    fy_found *found;       /* at settling: the objects on this rank, by number */
     ferry_xarray **items;  /* the arrays */
 };
 
-/* The block's region, from that of its first grid with ghost cells. */
+/* The region of a block. `first`: the region of its first grid, with ghost cells. */
 static inline ferry_region fy_block_region(const ferry_blocks *set, ferry_region first)
 {
     return ferry_region_shrink(first, set->items[0]->ghosts);
@@ -53,14 +55,14 @@ static inline uint32_t fy_block_flags(int rank, bool lent)
     return (uint32_t)rank << FY_SETTLED_SHIFT | (lent ? FY_BLOCK_LENT : 0);
 }
 
-/* Where the name of a block's object stands; NULL when it is not known. */
+/* The place for the name of a block's object; NULL: this rank does not know the block. */
 ferry_object *fy_blocks_place(const ferry_blocks *set, int32_t number);
 
-/* Whether movers of the set's xarrays may find their grids elsewhere. */
+/* Notes whether grids of the set may be elsewhere: then movers of its xarrays cannot start. */
 void fy_blocks_set_astray(const ferry_blocks *set, bool astray);
 
-/* Learns the names of the objects of blocks that are elsewhere. Collective; an `error` is one of
- * all ranks. FERRY_ENOMEM, FERRY_EPEER. */
+/* Learns the names of the objects of blocks that are elsewhere. Collective. If one rank passes an
+ * `error`, all return one. FERRY_ENOMEM, FERRY_EPEER. */
 int fy_blocks_name(ferry_blocks *set, int error);
 
 #endif

@@ -1,6 +1,6 @@
-/* Changes of owners. With whole plans every rank knows them all and nothing is sent here. With
- * shares the end that knows of a change tells the other, and what has become of the blocks near is
- * asked as when the share was made (share.c). */
+/* Changes of owners. With whole floor plans every rank knows all changes, and nothing is sent. With
+ * shares the end that knows of a change tells the other one. Then each rank asks again for the
+ * blocks near its own, as when the share was made (share.c). */
 #include "mover/bind/change.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int other_of(const fy_change *c, int self)
     return c->from == self ? c->to : c->from;
 }
 
-/* Sends each rank the changes that concern it, which stand together when they are sorted so. */
+/* Sends each rank the changes that concern it. Sorts them by that rank first. */
 static int send_changes(fy_exchange *x, fy_changes *list, const bool *marks)
 {
     const int self = ferry_rank(x->f), ranks = ferry_ranks(x->f);
@@ -72,7 +72,8 @@ static int send_changes(fy_exchange *x, fy_changes *list, const bool *marks)
     return error;
 }
 
-/* A message is data of another rank: what does not concern both is left out. */
+/* Takes the changes that other ranks have sent. Data of another rank may be wrong: a change that
+ * does not concern both ranks is left out. */
 static int take_changes(const fy_exchange *x, fy_changes *list)
 {
     const int self = ferry_rank(x->f);
@@ -115,8 +116,8 @@ int fy_changes_swap(ferry *f, int error, fy_changes *list)
     return error;
 }
 
-/* Lists the blocks that are this rank's from now on, with their numbers, and where all known lie.
- */
+/* Lists the blocks that belong to this rank from now on, with their numbers, in `own`, and the
+ * regions of all known blocks in `near`. */
 static int list_own(ferry *f, const ferry_floorplan *old, const fy_changes *list,
                     ferry_floorplan *own, ferry_regions *near)
 {
@@ -200,7 +201,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The blocks of `x` that the copies of its movers name, into `out` unless that is NULL. */
+/* Returns how many blocks of `x` the copies of its movers name. Writes them to `out` if that is not
+ * NULL. */
 static size_t name_all(ferry *f, ferry_xarray *x, int32_t *out)
 {
     const fy_arrays self = {.items = &x, .count = 1};
@@ -242,7 +244,7 @@ static void prune(ferry *f, ferry_xarray *x)
     }
     free(numbers);
     share->count = kept;
-    /* smaller, or as it is */
+    /* If it cannot be made smaller, it stays as it is. */
     void *less = fy_realloc(share->blocks, (kept + 1) * sizeof *share->blocks);
     if (less == NULL)
         return;

@@ -1,5 +1,6 @@
-/* Exchanges. Frames find theirs by number; those of one that has ended concern nobody, but who asks
- * then, because others have asked in its place, is told: it waits for an answer. */
+/* Exchanges. A frame finds its exchange by number. A frame for an exchange that has ended is
+ * dropped. But if it asks, its sender gets an error as the answer, since it waits for one. That
+ * happens if other ranks have asked in its place. */
 #include "mover/bind/exchange.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
     return failed;
 }
 
-/* A request that comes after all that were expected: others have asked in its place. */
+/* Answers a request that comes after the end of its exchange: with an error. */
 static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
 {
     fy_exchange over = {.f = f, .number = number};
@@ -37,7 +38,8 @@ static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
         (void)fy_exchange_send(&over, source, FY_EXCHANGE_ANSWER, FERRY_EINVAL, NULL, 0);
 }
 
-/* A rank that asks and is not kept is told immediately: it waits for an answer. */
+/* Keeps a message. If there is no memory for a request, its sender gets an error as the answer,
+ * since it waits for one. */
 static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
                  size_t size_bytes)
 {

@@ -1,6 +1,6 @@
-/* Exchange: two rounds of messages between ranks that know whom they send to and not whom they hear
- * from, as it takes to ask and to be answered. Begun and ended in the same order on every rank;
- * between the beginning and the first message lies a collective of the caller's. */
+/* Exchange: two rounds of messages, requests and answers, between ranks that know to which ranks
+ * they send, but not from which they receive. Exchanges begin and end in the same order on every
+ * rank. The caller makes a collective between the beginning and the first message. */
 #ifndef FY_MOVER_EXCHANGE_H
 #define FY_MOVER_EXCHANGE_H
 
@@ -20,19 +20,20 @@ struct fy_exchange {
     struct fy_exchange *next;
     ferry *f;
     uint32_t number;
-    int error; /* a message could not be kept here, or was lost there */
+    int error; /* this rank could not keep a message, or its sender could not send it */
     fy_post *inbox[2];
-    size_t count[2]; /* of messages, also those that were not kept */
-    bool is_over[2]; /* all that was expected has come */
+    size_t count[2]; /* of messages that have come, kept or not */
+    bool is_over[2]; /* all expected messages have come */
 };
 
 void fy_exchange_begin(fy_exchange *x, ferry *f);
 
-/* Tells every rank how many ask it, when this one is going to ask those marked. Collective; an
- * `error` is one of all ranks. FERRY_ENOMEM, FERRY_EPEER. */
+/* This rank is going to ask the ranks marked in `asked`. Sets `*asking` to the number of ranks that
+ * will ask this one. Collective. If one rank passes an `error`, all return one. FERRY_ENOMEM,
+ * FERRY_EPEER. */
 int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *asking);
 
-/* Sends to `rank`, which may be this one. With `error` the receiver learns that instead of data.
+/* Sends to `rank`, which may be this one. If `error` is not 0, it is sent in place of data.
  * FERRY_EPEER, FERRY_ENOMEM. */
 int fy_exchange_send(fy_exchange *x, int rank, fy_exchange_round round, int error, const void *data,
                      size_t size_bytes);

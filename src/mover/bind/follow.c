@@ -1,11 +1,13 @@
 /* Following: movers stay valid when the blocks of their xarrays change owners.
  *
- * A rank knows the copies that touch its blocks. When a block leaves, the old owner tells the new
- * one those that touch it and that the new one cannot know yet; both forget what no longer touches
- * them. So no plan is made again, and a copy between two blocks that stay is told to nobody. One of
- * the two old owners of a copy tells it: that of the source when the source moves there, else that
- * of the target. Every rank knows from the floor plans who will tell it something. Links are then
- * opened anew, because neighbours and grids have changed. */
+ * A rank knows the copies from and to its blocks. When a block leaves, the old owner sends the new
+ * one the copies of this block that it cannot know yet. Both forget copies that are no longer from
+ * or to their blocks. So no plan is made again, and a copy between two blocks that stay is not
+ * sent.
+ *
+ * One of the two old owners of a copy sends it to the new owner: that of the source, if the source
+ * moves there, else that of the target. The floor plans tell each rank from which ranks it will
+ * receive. Then all links are opened again, because neighbours and grids have changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +21,11 @@ typedef struct following {
     ferry_mover *m;
     fy_arrays arrays;
     const fy_outcome *outcome;
-    ferry_plan known; /* what touches this rank: before, then after */
+    ferry_plan known; /* the copies of this rank: before the change, then after it */
     size_t before;
 } following;
 
-/* A copy, and the blocks that it names with the owners of now. */
+/* A copy that is sent, and its two blocks with their present owners. */
 typedef struct told_copy {
     ferry_plan_entry copy;
     ferry_block source, target;
@@ -38,7 +40,7 @@ static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
     return fy_block_owner(blocks, block);
 }
 
-/* Whether this rank has to tell `rank` about a copy. */
+/* Whether this rank has to send copy `index` to `rank`. */
 static bool tells(const following *w, size_t index, int rank)
 {
     const ferry_mover *m = w->m;
@@ -87,14 +89,15 @@ static int tell(following *w, int rank)
         t->source = *ferry_floorplan_block(&m->plan.source->blocks, t->copy.source);
         t->target = *ferry_floorplan_block(&m->plan.target->blocks, t->copy.target);
     }
-    /* Even after an error: the other waits for a word, and will find that copies are missing. */
+    /* Even after an error: the other rank waits for this frame, and will find that copies are
+     * missing. */
     int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
     free(told);
     return error ? error : sent;
 }
 
-/* Marks the ranks that get blocks of this one, or with `inward` from which it gets some; returns
- * how many. */
+/* Marks the ranks to which blocks of this one go; with `inward` those from which blocks come.
+ * Returns how many. */
 static int partners(const following *w, bool inward)
 {
     const fy_changes *changes = w->outcome->changes;
@@ -112,8 +115,8 @@ static int partners(const following *w, bool inward)
     return count;
 }
 
-/* The numbers of blocks that another rank sends are data: if one is no block of `x`, it is refused.
- */
+/* Notes a block that a received copy names. Data of another rank may be wrong: a number that is not
+ * a block of `x` is refused. */
 static int learn_block(const ferry_mover *m, const ferry_xarray *x, int32_t number,
                        const ferry_block *block, fy_changes *known)
 {
@@ -123,7 +126,7 @@ static int learn_block(const ferry_mover *m, const ferry_xarray *x, int32_t numb
     return fy_changes_add(known, number, block, 0);
 }
 
-/* The blocks that the copies heard of name, where they are of `x`. */
+/* Notes the blocks of `x` that received copies name. */
 static int learn(const ferry_mover *m, ferry_xarray *x)
 {
     fy_changes known = {0};
@@ -165,8 +168,8 @@ static int hear(following *w, int expected)
     return error;
 }
 
-/* Tells and hears what changes; leaves in `known` the copies of this rank from now on. After an
- * error the others learn that instead. */
+/* Sends and receives copies. Then `known` has the copies of this rank from now on. After an error
+ * the other ranks get that in place of copies. */
 static int exchange(following *w)
 {
     ferry_mover *m = w->m;

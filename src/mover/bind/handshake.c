@@ -1,15 +1,16 @@
-/* Handshake and parting: what the ranks that a mover connects tell each other, and nobody else.
+/* Handshake and parting: frames between the ranks that a mover connects.
  *
- * A rank that has analysed its copies shakes hands with each neighbour: here are my counters and
- * grids, and this is the hash of the copies that we share. It is bound when all neighbours have
- * shaken hands with it. A handshake that comes before this rank is as far is kept. One that fits
- * nothing (other copies, a mover that failed here) is answered by "lost". Then its sender fails too
- * and tells its own neighbours. Those that are bound already learn it as if a rank had died. So no
- * rank waits for a word that never comes, and ranks that share nothing do not wait for each other.
+ * A rank that has analysed its copies sends each neighbour a handshake: where its counters and
+ * grids are, and the hash of the copies that the two share. It is bound when it has the handshakes
+ * of all neighbours. A handshake that comes before this rank is ready for it is kept. If a
+ * handshake does not fit (other copies, or the mover failed here), the answer is FY_MOVER_LOST.
+ * Then its sender fails too and tells its own neighbours. To neighbours that are bound already it
+ * is as if a rank had died. So no rank waits for a frame that never comes, and ranks that share no
+ * copy do not wait for each other.
  *
- * The channels belong to the source of a link, and its target looks at them after the source has
- * seen the last movement taken. So a target that frees the mover, or binds it anew, says "done",
- * and the source's memory goes when all have said it. "Lost" says it too. */
+ * The channels belong to the source of a link. The target may still read them after the source has
+ * seen that the last movement was taken. So a target that frees the mover, or binds it again, sends
+ * FY_MOVER_DONE. The source frees the channels when all targets have sent this or FY_MOVER_LOST. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,9 @@
 
 #include <ferry/memory.h>
 
-/* A handshake: what neighbours tell each other about the copies they share. */
+/* The data of a handshake: about the copies that the two neighbours share. */
 typedef struct fy_handshake {
-    uint64_t sent, expected; /* hashes of the copies to the other, and from it */
+    uint64_t sent, expected; /* hashes of the copies to the receiver, and from it */
     uint64_t sent_count, expected_count;
 } fy_handshake;
 
@@ -72,7 +73,7 @@ static void lose(ferry_mover *m, int source, int error)
         fy_mover_spread(m);
 }
 
-/* Takes what the source of a link offers. */
+/* Takes the channel, mode, buffer and grids that the source of a link offers. */
 static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *offers,
                        size_t count)
 {
@@ -95,8 +96,8 @@ static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *
     return 0;
 }
 
-/* Says how what `source` knows of the copies that the two share differs from what this rank does.
- */
+/* Sets the error message: how the copies that `source` shares with this rank differ from those that
+ * this rank knows. */
 static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const fy_handshake *ours)
 {
     m->bound.explained = m->run.error == 0;
@@ -114,7 +115,7 @@ static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const 
                    theirs->expected_count);
 }
 
-/* Takes a handshake at the stage that is made for it. */
+/* Takes a handshake, in FY_STAGE_HANDSHAKE. */
 static void meet(ferry_mover *m, int source, const uint64_t *words, const void *data,
                  size_t size_bytes)
 {
@@ -147,7 +148,7 @@ static void meet(ferry_mover *m, int source, const uint64_t *words, const void *
     fy_movers_news(m->f);
 }
 
-/* Takes the handshake of `source` out of those kept. */
+/* Removes the handshake of `source` from those kept, and returns it; or NULL. */
 static fy_early *take_early(fy_movers *movers, int source)
 {
     for (fy_early **at = &movers->early; *at != NULL; at = &(*at)->next)
@@ -159,7 +160,7 @@ static fy_early *take_early(fy_movers *movers, int source)
     return NULL;
 }
 
-/* Keeps a handshake. An older one of the same rank is of a mover that failed there. */
+/* Keeps a handshake. It replaces an older one of the same rank, whose mover failed there. */
 static void keep(ferry *f, int source, const fy_frame *frame)
 {
     fy_movers *movers = fy_movers_of(f);
@@ -217,7 +218,7 @@ void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
     }
 }
 
-/* Takes the handshakes that came early. */
+/* Takes the handshakes that were kept for this mover. */
 static void meet_early(ferry_mover *m)
 {
     fy_movers *movers = fy_movers_of(m->f);
@@ -234,8 +235,8 @@ static void meet_early(ferry_mover *m)
     }
 }
 
-/* Shakes hands with the rank of the ends `in` and `out`, one of which may be NULL. Without memory
- * the other learns that. */
+/* Sends a handshake to the rank of the ends `in` and `out`, one of which may be NULL. Without
+ * memory it sends that error instead. */
 static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *out)
 {
     const int rank = in != NULL ? in->rank : out->rank;
@@ -270,7 +271,7 @@ static int handshake_all(ferry_mover *m)
     return error;
 }
 
-/* The first end that has not been shaken hands with. */
+/* The first end whose handshake has not come; NULL: all have come. */
 static const fy_link_end *waits_for(const fy_bound *bound)
 {
     const fy_direction *directions[] = {&bound->in, &bound->out};
@@ -287,7 +288,7 @@ static bool is_dead(ferry *f, int rank)
     return port->ops->members.peer(port, rank) != FY_PEER_ALIVE;
 }
 
-/* The error that came while handshakes were awaited. */
+/* Sets the message of an error that came while this rank waited for handshakes. */
 static int explain(const ferry_mover *m)
 {
     if (m->bound.explained)
@@ -320,7 +321,7 @@ int fy_mover_handshake(ferry_mover *m)
     return explain(m);
 }
 
-/* Notes that `source` is done with its channel; frees what nobody uses. */
+/* Notes that `source` is done with its channel. Frees the channels when all targets are. */
 void fy_parting_take(ferry *f, int source, uint64_t name)
 {
     fy_movers *movers = fy_movers_of(f);
@@ -394,6 +395,6 @@ void fy_handshakes_close(fy_movers *movers)
     }
     for (fy_remains *remains; (remains = movers->remains) != NULL;) {
         movers->remains = remains->next;
-        free(remains); /* the channels go with the heap */
+        free(remains); /* the channels are freed with the heap */
     }
 }

@@ -1,13 +1,14 @@
-/* Movers over indices. The rank of a ghost knows both ends of each pair, so it asks the owner: the
- * pairs travel once, at binding. Each rank learns from a reduction how many ranks will ask it. From
- * then on a link has the same pairs at both ends, in the order asked, and is as any other. */
+/* Movers over indices. The rank of a ghost knows both ends of each pair, so it asks the owner of
+ * the original. The pairs travel once, at binding. A reduction tells each rank how many ranks will
+ * ask it. After that both ends of a link have the same pairs, in the order asked, and the link is
+ * as any other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "mover/bind/link.h"
 
-/* A ghost on its way into a direction. */
+/* A ghost, to be sorted. */
 typedef struct sorted_ghost {
     int order; /* of the owner, counted from this rank */
     ferry_ghost ghost;
@@ -28,7 +29,7 @@ static bool has_index(const ferry_grid *grid, int64_t i)
     return i >= grid->region.low.at[0] && i <= grid->region.high.at[0];
 }
 
-/* A pair as it lies in a mover: with `back` originals are targets. */
+/* A pair of a mover. `back`: the original is the target, the ghost the source. */
 static fy_pair pair_of(int64_t ghost, int64_t original, bool back)
 {
     return back ? (fy_pair){.target = original, .source = ghost}
@@ -50,7 +51,8 @@ static int check_ghost(const ferry_mover *m, const ferry_ghost *ghost, size_t i,
     return 0;
 }
 
-/* Makes a move over `count` pairs between two grids. A grid of no dimensions is a packed buffer. */
+/* Makes a move over `count` pairs between two grids. A grid with 0 dimensions is a packed buffer.
+ */
 static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const ferry_grid *target,
                      const ferry_grid *source, fy_move *out)
 {
@@ -120,7 +122,7 @@ static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
     return 1;
 }
 
-/* Own pairs, then those of the other ranks by number. */
+/* Makes the sequence: own pairs, then those of the other ranks by number. */
 static int init_sequence(ferry_mover *m)
 {
     m->bound.sequence = fy_calloc(m->bound.in.end_count + 2, sizeof *m->bound.sequence);
@@ -136,7 +138,8 @@ static int init_sequence(ferry_mover *m)
     return 0;
 }
 
-/* The pairs of a link are those that one of its ranks asked the other for. */
+/* The hash of an end: the number of its pairs. They are surely the same at both ends, since one
+ * rank got them from the other. */
 static uint64_t count_pairs(const ferry_mover *m, const fy_link_end *end, bool outward)
 {
     (void)m;
@@ -196,12 +199,12 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
     return error ? error : fy_direction_init(near);
 }
 
-/* Every rank finds out how many ranks will ask it. */
+/* Sets `*count` to the number of ranks that will ask this one. Collective. */
 static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *count)
 {
     int all = ferry_ranks(m->f);
     int64_t *asked = fy_calloc((size_t)all, sizeof *asked);
-    /* Memory for one word per rank is all it takes to find out that somebody has none. */
+    /* First all ranks agree that each has the memory for the reduction, a word per rank. */
     error = fy_mover_agree(m->f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
         for (size_t i = 0; i < near->end_count; i++)
@@ -219,7 +222,7 @@ static int by_source(const void *a, const void *b)
     return ((*x)->rank > (*y)->rank) - ((*x)->rank < (*y)->rank);
 }
 
-/* Makes the far direction of what was asked. */
+/* Makes the far direction from the pairs that were asked. */
 static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
 {
     const ferry_grid *originals = back ? &m->plan.target_grid : &m->plan.source_grid;
@@ -238,7 +241,7 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
     }
     qsort(asks, found, sizeof *asks, by_source);
     int error = 0, all = ferry_ranks(m->f), self = ferry_rank(m->f);
-    /* Beginning after this rank, as all directions do. */
+    /* The ends are sorted from the rank after this one on, as in all directions. */
     for (int turn = 1; turn < all; turn++) {
         for (size_t a = 0; a < found; a++) {
             if (asks[a]->rank != (self + turn) % all)
@@ -260,7 +263,7 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
     return error ? error : fy_direction_init(far);
 }
 
-/* Asks the owners, and waits until everybody has asked this rank. */
+/* Asks the owners, and waits until `count` ranks have asked this one. */
 static int exchange(ferry_mover *m, const fy_direction *near, int count)
 {
     int error = 0;

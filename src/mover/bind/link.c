@@ -1,5 +1,5 @@
-/* Links: what all bindings share. Two ranks that share memory agree on counters and grids, others
- * on packed copies; see bind.c for the order of things. */
+/* Links: the code that movers over regions and over indices share. Two ranks that share memory use
+ * counters and grids, other ranks packed copies. bind.c describes the steps of binding. */
 #include "mover/bind/link.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static bool are_known(const ferry_mover *m, const fy_link_end *end)
     return known;
 }
 
-/* Whether this rank and `rank` see one heap. A port over several nodes knows the board of those
- * that do, and shares memory with no others. */
+/* Whether this rank and `rank` have one shared heap. A port over several nodes knows the boards of
+ * exactly these ranks. */
 static bool shares_memory(ferry *f, int rank)
 {
     fy_port *port = fy_port_of(f);
@@ -41,7 +41,7 @@ static bool shares_memory(ferry *f, int rank)
                                   port->ops->heap.board(port, rank) != NULL);
 }
 
-/* Both ends of a link find the same. */
+/* Whether the copies of a link travel packed. Both of its ends get the same result. */
 static bool travels_packed(const ferry_mover *m, const fy_link_end *end)
 {
     return m->plan.options.messages || !shares_memory(m->f, end->rank);
@@ -86,7 +86,8 @@ int fy_direction_init(fy_direction *direction)
     return 0;
 }
 
-/* The counters of all links out and the slots of the staged ones, in one piece of the heap. */
+/* Allocates the counters of all links out and the slots of staged ones, as one piece of the heap.
+ */
 static int alloc_channels(ferry_mover *m)
 {
     const size_t count = m->bound.out.end_count;
@@ -143,8 +144,8 @@ static int open_out(ferry_mover *m)
     return error;
 }
 
-/* A source that is bound may send although this rank waits for others: buffers are there before.
- */
+/* Makes the buffers of the ends in. That comes before the handshakes: a source that is bound may
+ * send while this rank still waits for others. */
 static int open_in(ferry_mover *m)
 {
     const size_t line = _Alignof(fy_channel);
@@ -175,7 +176,7 @@ bool fy_mover_any_dead(ferry *f)
     return false;
 }
 
-/* Makes the moves of an end in, after its source has said how it works. */
+/* Makes the moves of an end in. The handshake of its source has said which mode it has. */
 static int connect_in(ferry_mover *m, fy_link_end *end)
 {
     fy_port *port = fy_port_of(m->f);
@@ -212,7 +213,7 @@ static int connect(ferry_mover *m)
 
 int fy_mover_agree(ferry *f, int error)
 {
-    /* The gravest error, and the rank that has it. */
+    /* The largest error, and the rank that has it. */
     uint64_t worst = error == 0 ? 0 : (uint64_t)-error << 32 | (uint32_t)ferry_rank(f);
     int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &worst, &worst, 1);
     int theirs = -(int)(worst >> 32);
@@ -240,7 +241,7 @@ int fy_mover_make(ferry *f, const fy_mover_form *form, const ferry_mover_options
                          sizeof m->plan.options);
 }
 
-/* Memory that binding alone needs. */
+/* Frees memory that only binding needs. */
 static void forget_copies(ferry_mover *m)
 {
     fy_direction *directions[] = {&m->bound.in, &m->bound.out};
@@ -308,7 +309,7 @@ static void fini_direction(fy_direction *direction)
     *direction = (fy_direction){0};
 }
 
-/* Forgets what others asked at binding. */
+/* Frees the pairs that others asked at binding. */
 static void drop_asks(fy_bound *bound)
 {
     for (fy_ask *ask = bound->asks, *next; ask != NULL; ask = next) {

@@ -1,6 +1,6 @@
-/* Remapping: the blocks of an xarray get other owners. Old and new array stand side by side while
- * grids move between them; then the new one takes the old one's place, and movers follow. With a
- * share of a floor plan old owners tell new ones what comes, before that. */
+/* Remapping: the blocks of an xarray get other owners. A second array is made, and grids move to
+ * it. Then it takes the place of the first, and movers follow. With a share of a floor plan, old
+ * owners first tell new owners which blocks come. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static int check(const ferry_xarray *x, const int32_t *owners)
     return 0;
 }
 
-/* The changes that touch this rank, and the floor plan after them. */
+/* Lists the changes of this rank, and makes the floor plan after them. For whole floor plans. */
 static int decide_whole(const ferry_xarray *x, const int32_t *owners, fy_changes *changes,
                         ferry_floorplan *out)
 {
@@ -42,7 +42,7 @@ static int decide_whole(const ferry_xarray *x, const int32_t *owners, fy_changes
     return error;
 }
 
-/* The same with a share: here all ranks take part even when one has found an error. */
+/* The same with a share. Collective, so a rank with an error takes part too. */
 static int decide_share(int error, ferry_xarray *x, const int32_t *owners, fy_changes *changes,
                         ferry_floorplan *out)
 {
@@ -54,11 +54,11 @@ static int decide_share(int error, ferry_xarray *x, const int32_t *owners, fy_ch
     if (error)
         return error;
     error = fy_changes_apply(x->f, 0, &x->blocks, changes, out);
-    /* The mover that carries the grids looks up where they come from. */
+    /* The mover that moves the grids needs their old owners in the floor plan. */
     return error ? error : fy_floorplan_learn(&x->blocks, changes);
 }
 
-/* Grids of the blocks that stay are handed over, others made; says what is to move. */
+/* Gives the grids of blocks that stay to the new array, makes the others, and plans their moves. */
 static int prepare(const ferry_xarray *x, ferry_xarray *next, const fy_changes *changes,
                    ferry_plan *moves)
 {
@@ -80,7 +80,7 @@ static int prepare(const ferry_xarray *x, ferry_xarray *next, const fy_changes *
     return error;
 }
 
-/* Frees the grids of `x` that `other` does not have, and forgets all. */
+/* Frees the grids of `x` that `other` does not have. Then `x` has none. */
 static void drop_grids(ferry_xarray *x, const ferry_xarray *other)
 {
     for (size_t i = 0; i < x->local_count; i++)
@@ -102,7 +102,7 @@ static int carry(ferry_xarray *x, ferry_xarray *next, const ferry_plan *moves)
     return error ? error : freed;
 }
 
-/* Makes the array that takes the place of `x`, with its grids. Collective. */
+/* Makes the array that takes the place of `x`, and moves the grids. Collective. */
 static int replace(int error, ferry_xarray *x, const int32_t *owners, fy_changes *changes,
                    ferry_xarray **next)
 {

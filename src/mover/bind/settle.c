@@ -1,4 +1,4 @@
-/* Settling blocks that are objects: where they are becomes what the xarrays say. */
+/* Settling blocks that are objects: the xarrays get the present owners and grids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static int ask_names(fy_exchange *x, const ferry_floorplan *blocks, const bool *
     return error;
 }
 
-/* The rank that asked waits: it gets an error if need be. */
+/* Answers the ranks that asked. After an error they get that, since they wait. */
 static int answer_names(fy_exchange *x, const ferry_blocks *set, int error)
 {
     for (const fy_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
@@ -129,7 +129,8 @@ int fy_blocks_name(ferry_blocks *set, int error)
     return error;
 }
 
-/* The names by the numbers of now: those of the blocks that are here, and then the others'. */
+/* Makes the table of names for the present blocks: `here` blocks of this rank have theirs already.
+ */
 static int rename_all(ferry_blocks *set, size_t here)
 {
     const ferry_floorplan *blocks = &set->items[0]->blocks;
@@ -151,7 +152,7 @@ static int rename_all(ferry_blocks *set, size_t here)
     return fy_blocks_name(set, 0);
 }
 
-/* The blocks that are here. */
+/* Blocks on this rank. */
 
 static int by_block(const void *a, const void *b)
 {
@@ -159,8 +160,8 @@ static int by_block(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Whether the xarrays have other grids for a block than its object: it has come, or has been away
- * where no memory is shared and is back. */
+/* Whether the xarrays have other grids for a block than its object has. Then the block has come, or
+ * it was on another node and has come back. */
 static bool has_other_grids(const ferry_blocks *set, const ferry_block_data *data)
 {
     for (size_t k = 0; k < set->arrays.count; k++) {
@@ -171,8 +172,8 @@ static bool has_other_grids(const ferry_blocks *set, const ferry_block_data *dat
     return false;
 }
 
-/* Notes the objects that are here, in the order of numbers; returns how many, and how many of them
- * are new here or have other grids. FERRY_ENOMEM. */
+/* Lists the objects on this rank, in the order of numbers. Sets how many there are, how many have
+ * arrived since the last settling, and how many have other grids. FERRY_ENOMEM. */
 static int find(ferry_blocks *set, size_t *here, uint64_t *arrived, uint64_t *changed)
 {
     const ferry_object_type type = fy_movers_of(set->f)->type;
@@ -199,7 +200,7 @@ static int find(ferry_blocks *set, size_t *here, uint64_t *arrived, uint64_t *ch
     return 0;
 }
 
-/* An xarray's lists and floor plan, as they will be or were. */
+/* The lists and the floor plan of an xarray: the next ones, or the last ones. */
 typedef struct lists {
     int32_t *local;
     ferry_grid *grids;
@@ -237,8 +238,7 @@ static lists *make_lists(const ferry_blocks *set, size_t here)
     return NULL;
 }
 
-/* Makes the xarrays what the lists say; leaves there what was. The objects carry the owners of now
- * with them. */
+/* Swaps the xarrays' lists with those of `next`. Notes the present rank in the objects. */
 static void take_lists(const ferry_blocks *set, lists *next, size_t here)
 {
     for (size_t k = 0; k < set->arrays.count; k++) {
@@ -257,7 +257,7 @@ static void take_lists(const ferry_blocks *set, lists *next, size_t here)
     }
 }
 
-/* Whole floor plans: one word per block tells all ranks who has it. */
+/* Whole floor plans: a sum with one word per block tells all ranks its owner. */
 static int agree_whole(ferry_blocks *set, int error, size_t here, lists *next, fy_changes *changes)
 {
     ferry *f = set->f;
@@ -280,7 +280,7 @@ static int agree_whole(ferry_blocks *set, int error, size_t here, lists *next, f
     return error;
 }
 
-/* Shares: who has a block tells who had it. */
+/* Shares: the rank that has a block tells the rank that had it. */
 static int agree_share(ferry_blocks *set, int error, size_t here, lists *next, fy_changes *changes)
 {
     const int self = ferry_rank(set->f);
@@ -308,7 +308,7 @@ static int follow(ferry_blocks *set, const lists *old, const fy_changes *changes
     return error;
 }
 
-/* The blocks in `found` are here now, those of the others with them. */
+/* Brings xarrays, floor plans and movers into line with the blocks in `found`. Collective. */
 static int resettle(ferry_blocks *set, size_t here)
 {
     ferry *f = set->f;
@@ -335,8 +335,8 @@ static int resettle(ferry_blocks *set, size_t here)
 int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
 {
     ferry *f = set->f;
-    /* blocks found, new ones among them, ranks: with a mover in flight, without memory, names;
-     * blocks with other grids */
+    /* Sums over the ranks: blocks found; those that have arrived; ranks with a mover in flight;
+     * ranks without memory; ranks without names; blocks with other grids. */
     uint64_t sums[6];
     size_t here = 0;
     if (fy_in_handler(f))

@@ -1,10 +1,11 @@
-/* Shares of floor plans: a rank learns of the blocks near its own, and nobody has a table of all.
+/* Shares of floor plans: a rank learns the blocks near its own, and no rank has a table of all.
  *
- * The space that the blocks span is cut into bins, a few per rank, and a hash of a bin's number
- * says which rank keeps it. Each rank tells the keepers of the bins that its blocks meet, and asks
- * the keepers of the bins that its regions meet; a keeper answers with the blocks it knows of that
- * meet them. So a rank has its own blocks, those near, those in its bins, and a few words per rank.
- * The hash keeps blocks that crowd in one corner from being one rank's burden. */
+ * The space that the blocks span is cut into bins, a few per rank. A hash of a bin's number gives
+ * the rank that keeps it. Each rank sends a block to the keepers of the bins that the block
+ * intersects, and asks the keepers of the bins that its regions intersect. A keeper answers with
+ * the blocks that it knows and that intersect the regions. So a rank has its own blocks, those
+ * near, those in its bins, and a few words per rank. If many blocks are in one corner, the hash
+ * spreads their bins over the ranks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@
 
 enum { BINS_PER_RANK = 8 };
 
-/* A block. With number -1 it asks which blocks meet the region. */
+/* A block; or with number -1 a request for the blocks that intersect the region. */
 typedef struct record {
     ferry_region region;
     int32_t number, owner;
@@ -31,7 +32,7 @@ typedef struct records {
     size_t count, capacity;
 } records;
 
-/* The words that every rank tells every other. */
+/* The words about a rank's blocks that all ranks get. */
 typedef struct summary {
     int64_t low[FERRY_DIMS_MAX], high[FERRY_DIMS_MAX];
     uint64_t count;
@@ -44,11 +45,11 @@ typedef struct sharing {
     const ferry_regions *near;
     int ranks, rank;
     ferry_region hull;
-    ferry_region bins; /* their indices */
-    ferry_point edge;  /* of a bin */
-    uint64_t first, total;
-    records *out; /* per rank: what it is told and asked */
-    bool *marks;  /* per rank */
+    ferry_region bins;     /* the indices of all bins */
+    ferry_point edge;      /* the extents of a bin */
+    uint64_t first, total; /* number of this rank's first block, and of all blocks */
+    records *out;          /* per rank: the blocks and requests for it */
+    bool *marks;           /* per rank */
     records known;
     fy_exchange exchange;
 } sharing;
@@ -62,7 +63,7 @@ static int append(records *list, const record *r)
     return error;
 }
 
-/* Whether block `i` of the table is this rank's: in an older share there are others. */
+/* Whether block `i` of the table belongs to this rank. An older share has others too. */
 static bool is_own(const sharing *s, size_t i)
 {
     return s->own->numbers == NULL || s->own->blocks[i].owner == s->rank;
@@ -79,7 +80,7 @@ static int check(sharing *s)
     return error;
 }
 
-/* The blocks of this rank, as it tells the others. */
+/* The summary of this rank's blocks. */
 static summary describe(const sharing *s)
 {
     const ferry_floorplan *own = s->own;
@@ -95,7 +96,8 @@ static summary describe(const sharing *s)
     return mine;
 }
 
-/* Learns what all blocks span, how many there are, and how many before this rank's. */
+/* Exchanges summaries. Sets the region that all blocks span, their number, and how many come before
+ * this rank's. */
 static int summarise(sharing *s, int error)
 {
     summary mine = {0};
@@ -154,7 +156,7 @@ static int keeper_of(const sharing *s, const ferry_point *bin)
     return (int)(hash % (uint64_t)s->ranks);
 }
 
-/* Adds `r` to what is sent to each rank that keeps a bin it meets. */
+/* Adds `r` to the records for each rank that keeps a bin which `r` intersects. */
 static int post(sharing *s, const record *r)
 {
     ferry_region range = ferry_region_intersect(r->region, s->hull);
@@ -197,7 +199,8 @@ static int post_all(sharing *s)
     return error;
 }
 
-/* Sends what is to be sent; `*asked` and `*asking` are how many ranks this one hears from. */
+/* Sends all records. `*asked` becomes the number of ranks that this one asks, `*asking` of those
+ * that ask it. */
 static int send_all(sharing *s, int error, size_t *asked, size_t *asking)
 {
     for (int r = 0; r < s->ranks; r++)
@@ -223,8 +226,8 @@ static const record *items_of(const fy_post *from, size_t *count)
     return (const record *)(const void *)from->data;
 }
 
-/* The blocks in this rank's bins. A message is data of another rank: what is no region is left out.
- */
+/* Collects the blocks in this rank's bins. Data of another rank may be wrong: an invalid region is
+ * left out. */
 static int collect(const sharing *s, records *kept)
 {
     int error = 0;
@@ -238,7 +241,8 @@ static int collect(const sharing *s, records *kept)
     return error;
 }
 
-/* Answers one rank: each block once that meets one of its regions. `seen` is per block kept. */
+/* Answers one rank with the blocks that intersect one of its regions, each once. `seen` has a mark
+ * per kept block. */
 static int answer(sharing *s, const fy_post *from, const fy_tree *tree, const records *kept,
                   int32_t *seen)
 {
@@ -265,7 +269,7 @@ static int answer(sharing *s, const fy_post *from, const fy_tree *tree, const re
     return error ? error : sent;
 }
 
-/* Answers all, with an error if need be: they wait. */
+/* Answers all ranks that asked. After an error they get that, since they wait. */
 static int answer_all(sharing *s)
 {
     records kept = {0};
@@ -295,7 +299,7 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The blocks that are known in the end, each once. */
+/* Makes the share from the known blocks, each once. */
 static int make_plan(sharing *s, ferry_floorplan *out)
 {
     ferry_floorplan plan = {.dims = s->own->dims, .total = (size_t)s->total, .rank = s->rank};
@@ -354,7 +358,8 @@ static int share(sharing *s, int error, ferry_floorplan *out)
         answered = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ANSWER, asking);
     error = error ? error : answered;
     if (error == FERRY_EINVAL)
-        return fy_fail(s->f, error, "floorplan_share: another rank sent what nobody has asked for");
+        return fy_fail(s->f, error,
+                       "floorplan_share: another rank sent an answer that was not asked for");
     return error ? error : make_plan(s, out);
 }
 

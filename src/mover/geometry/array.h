@@ -1,4 +1,4 @@
-/* Array: growing an array that a public struct shows as pointer, count and capacity. */
+/* Array: grows an array that a public struct has as pointer, count and capacity. */
 #ifndef FY_ARRAY_H
 #define FY_ARRAY_H
 
@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 
-/* Makes room for `count` items of `item_bytes`, growing by half at least. FERRY_ENOMEM: nothing
- * changed. */
+/* Makes room for `count` items of `item_bytes`. If it grows, then by half at least. FERRY_ENOMEM:
+ * nothing has changed. */
 static inline int fy_array_reserve(void **items, size_t *capacity, size_t count, size_t item_bytes)
 {
     if (count <= *capacity)

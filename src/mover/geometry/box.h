@@ -4,7 +4,7 @@
 
 #include <ferry/mover_region.h>
 
-/* `c` set to the limit when it is beyond. */
+/* `c`, or the limit if `c` is beyond it. */
 static inline int64_t fy_coordinate(int64_t c)
 {
     return c > FERRY_COORDINATE_MAX    ? FERRY_COORDINATE_MAX
@@ -12,7 +12,7 @@ static inline int64_t fy_coordinate(int64_t c)
                                        : c;
 }
 
-/* The sum, within the limit. Arguments beyond it are cut first, so nothing overflows. */
+/* The sum, cut to the limit. The arguments are cut first, so nothing overflows. */
 static inline int64_t fy_coordinate_add(int64_t a, int64_t b)
 {
     return fy_coordinate(fy_coordinate(a) + fy_coordinate(b));
@@ -34,8 +34,8 @@ static inline int64_t fy_floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Whether a region that another rank or a file sent is one, of `dims` dimensions and within the
- * limit; it may be empty. */
+/* Whether a region from another rank or a file is valid: it has `dims` dimensions and lies within
+ * the limit. It may be empty. */
 static inline bool fy_box_is_sound(const ferry_region *r, int dims)
 {
     if (r->dims != dims || dims < 1 || dims > FERRY_DIMS_MAX)
@@ -55,7 +55,7 @@ static inline bool fy_box_meets(const ferry_region *a, const ferry_region *b)
     return true;
 }
 
-/* The common points of two regions of the same dimensions; false when there are none. */
+/* The common points of two regions with the same number of dimensions. False: there are none. */
 static inline bool fy_box_intersect(const ferry_region *a, const ferry_region *b, ferry_region *out)
 {
     bool any = true;

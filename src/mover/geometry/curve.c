@@ -1,6 +1,6 @@
-/* Space-filling curves over the centres of regions, each coordinate reduced to the bits that fit
- * 64 in all. The Hilbert curve is computed in its transposed form: coordinates are turned in place
- * into the bits of the index, which are then interleaved as for Morton. */
+/* Keys of the centres of regions on space-filling curves. Each coordinate is reduced to so many
+ * bits that the key has 64. The Hilbert curve is computed in its transposed form: the coordinates
+ * become the bits of the key in place, and are then interleaved as for Morton. */
 #include "mover/geometry/curve.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static int bits_of(int dims)
     return dims == 1 ? 62 : 63 / dims;
 }
 
-/* The centre's place in the hull, scaled down to `bits` bits. */
+/* The place of the centre of `r` in the hull, each coordinate scaled to `bits` bits. */
 static void place(const ferry_region *hull, const ferry_region *r, int bits, uint64_t *out)
 {
     uint64_t longest = 0;

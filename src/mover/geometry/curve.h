@@ -1,4 +1,4 @@
-/* Curve: places regions on a line so that neighbours in space are mostly neighbours on the line. */
+/* Curve: puts regions on a line so that neighbours in space are mostly neighbours on the line. */
 #ifndef FY_CURVE_H
 #define FY_CURVE_H
 
@@ -9,8 +9,7 @@ typedef struct fy_curve_item {
     uint32_t number;
 } fy_curve_item;
 
-/* Key of the centre of `r`, which lies in `hull`, on a Morton or a Hilbert curve through the hull.
- */
+/* The key of the centre of `r` on a Morton or a Hilbert curve through `hull`, in which it lies. */
 uint64_t fy_curve_morton(const ferry_region *hull, const ferry_region *r);
 uint64_t fy_curve_hilbert(const ferry_region *hull, const ferry_region *r);
 

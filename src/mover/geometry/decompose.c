@@ -1,16 +1,17 @@
-/* Decompositions: domains cut into blocks. */
+/* Decompositions: they cut domains into blocks. */
 #include <ferry/mover_plan.h>
 
 #include "mover/geometry/box.h"
 
-/* Goes through the ways to write `count` as a product over the dimensions from `d` on. */
+/* A search for the best numbers of parts along the dimensions, whose product is the number of
+ * blocks. */
 typedef struct shaping {
     ferry_region domain;
     ferry_point parts, best;
     double best_cost;
 } shaping;
 
-/* Surface that the cuts make, and a penalty for parts without an index. */
+/* The surface of the cuts, and a penalty for empty parts. */
 static double cost_of(const shaping *s)
 {
     double cost = 0;
@@ -53,7 +54,7 @@ ferry_point ferry_floorplan_parts(ferry_region domain, int count)
     return s.best;
 }
 
-/* Where part `i` of `parts` of `extent` indices begins. */
+/* The first index of part `i`, if `extent` indices are cut into `parts`. */
 static int64_t part_start(uint64_t extent, int64_t parts, int64_t i)
 {
     uint64_t each = extent / (uint64_t)parts, more = extent % (uint64_t)parts;
@@ -76,7 +77,7 @@ ferry_region ferry_floorplan_part(ferry_region domain, ferry_point parts, int64_
     return number == 0 ? r : (ferry_region){.dims = domain.dims, .low = ferry_point_all(1)};
 }
 
-/* Adds the block at `at` of the cut, or of the tiling when `tile` is not NULL. */
+/* Adds the block at `at`. `tile` is NULL: of a cut into `parts`; otherwise of a tiling. */
 static int add_part(ferry_region domain, const ferry_point *parts, const ferry_point *tile,
                     const ferry_point *at, ferry_floorplan *out)
 {
@@ -136,7 +137,7 @@ int ferry_floorplan_tile(ferry_region domain, ferry_point extents, ferry_floorpl
     return cut(domain, parts, &extents, out);
 }
 
-/* Bisection of a domain. */
+/* The bisection of a domain by weight. */
 typedef struct bisection {
     ferry_weight_fn *weight;
     void *arg;
@@ -158,15 +159,15 @@ static int longest_side(const ferry_region *r)
     return longest;
 }
 
-/* Weight of `r` up to index `last` of dimension `d`. */
+/* The weight of the part of `r` up to index `last` of dimension `d`. */
 static double weight_up_to(const bisection *b, ferry_region r, int d, int64_t last)
 {
     r.high.at[d] = last;
     return b->weight(b->arg, r);
 }
 
-/* The last index of the lower part along `d` so that it has nearly `share` of the weight, from
- * `low` to `high`. */
+/* Cuts `r` along `d` so that the lower part has nearly `share` of the weight. Returns the last
+ * index of the lower part, from `low` to `high`. */
 static int64_t cut_at(const bisection *b, ferry_region r, int d, double share, int64_t low,
                       int64_t high)
 {
@@ -185,14 +186,15 @@ static int64_t cut_at(const bisection *b, ferry_region r, int d, double share, i
     return low;
 }
 
-/* How many layers of `layer` indices give each of `count` boxes one. */
+/* How many layers, of `layer` indices each, have an index for each of `count` boxes. */
 static int64_t layers_for(int count, uint64_t layer)
 {
     return (int64_t)(((uint64_t)count - 1) / layer) + 1;
 }
 
-/* `r` has `count` indices or more, and so has each side for its boxes, wherever the weight is: with
- * hardly more the lower side gets whole layers, each of their indices a box. */
+/* Cuts `r` into `count` boxes. Invariant: `r` has at least `count` indices. So each side must get
+ * at least as many indices as boxes, wherever the weight is. If that cannot be had otherwise, the
+ * lower side gets whole layers, and each of their indices becomes a box. */
 static int bisect(const bisection *b, ferry_region r, int first, int count)
 {
     if (count == 1)

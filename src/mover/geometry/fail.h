@@ -1,4 +1,4 @@
-/* Fail: errors of calls that may have no rank to keep the text in. */
+/* Fail: errors of calls that may have no rank. Then the text is kept for the thread. */
 #ifndef FY_MOVER_FAIL_H
 #define FY_MOVER_FAIL_H
 
@@ -6,15 +6,15 @@
 
 enum { FY_REGION_TEXT = 320 };
 
-/* Keeps the message for ferry_error_message of `f`, which may be NULL, and returns `error`. */
+/* Sets the text that ferry_error_message(f) returns; `f` may be NULL. Returns `error`. */
 int fy_mover_fail(ferry *f, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Reads a program's struct of options (base/sized.h) into `out`, which has the defaults and keeps
- * them when `given` is NULL or cannot be read. */
+/* Reads a program's struct of options (base/sized.h) into `out`. `out` has the defaults before; it
+ * keeps them if `given` is NULL or wrong. */
 int fy_mover_read(ferry *f, const char *who, const void *given, void *out, size_t size_bytes);
 
-/* A region as text, in the caller's buffer. */
+/* A region as text, returned by value. */
 typedef struct fy_region_text {
     char text[FY_REGION_TEXT];
 } fy_region_text;

@@ -1,4 +1,4 @@
-/* Floor plans: the table, and its checks. */
+/* Floor plans: the table of blocks, and its checks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,8 +82,9 @@ static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t 
                              "floor plan: block %d %s has coordinates beyond the limit", number,
                              fy_region_says(&block->region).text);
     if (block->owner < 0 || block->owner >= ranks)
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d belongs to rank %d of %d",
-                             number, block->owner, ranks);
+        return fy_mover_fail(f, FERRY_EINVAL,
+                             "floor plan: block %d belongs to rank %d; there are %d ranks", number,
+                             block->owner, ranks);
     if ((rules & FERRY_FLOORPLAN_INSIDE) && !ferry_region_contains(*domain, block->region))
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is not inside %s", number,
                              fy_region_says(&block->region).text, fy_region_says(domain).text);
@@ -107,8 +108,8 @@ static int check_disjoint(ferry *f, const ferry_floorplan *plan, const fy_tree *
     return 0;
 }
 
-/* Takes block after block out of the domain, within pieces that hold few of them: each piece is
- * either covered by what meets it, or cut in two until little meets it. */
+/* Checks that the blocks cover the domain. A piece of the domain that few blocks intersect is
+ * checked by taking block after block out of it. Other pieces are cut in two. */
 static int check_cover(ferry *f, const fy_tree *tree, ferry_region domain)
 {
     ferry_regions open = {0};

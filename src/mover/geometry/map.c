@@ -1,4 +1,4 @@
-/* Maps: which rank owns which block. */
+/* Maps: they give each block an owner. */
 #include <stdlib.h>
 
 #include <ferry/mover_plan.h>
@@ -41,7 +41,7 @@ int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_poi
     return 0;
 }
 
-/* The maps by weight work on this: the blocks in an order, with keys. */
+/* The blocks in an order, with keys: the data of all maps by weight. */
 typedef struct shares {
     ferry_floorplan *plan;
     const double *weights;
@@ -72,8 +72,9 @@ static int shares_init(shares *s, ferry_floorplan *plan, const double *weights)
     return s->items == NULL ? FERRY_ENOMEM : 0;
 }
 
-/* Gives stretches of the items from `first` to `end` to `count` ranks from `rank`, each block to
- * the rank in whose share its middle lies. */
+/* Divides the items from `first` to `end` among `count` ranks from `rank` on. Each rank has an
+ * equal share of their weight, laid end to end. A block goes to the rank in whose share its middle
+ * lies. */
 static void deal(const shares *s, size_t first, size_t end, int rank, int count)
 {
     double sum = sum_of(s, first, end), before = 0;
@@ -112,7 +113,7 @@ int ferry_floorplan_map_curve(ferry_floorplan *plan, int ranks, const double *we
     return 0;
 }
 
-/* Sorts the items by their centres along the dimension in which these lie furthest apart. */
+/* Sorts the items by their centres, along the dimension in which the centres lie furthest apart. */
 static void sort_along(const shares *s, size_t first, size_t end)
 {
     ferry_region hull = {.dims = 0};

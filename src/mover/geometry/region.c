@@ -1,5 +1,5 @@
-/* The calculus of regions. Every result is made of coordinates within the limit: sums are cut by
- * fy_coordinate_add, and products by scaled. */
+/* The calculus of regions. All coordinates of results are within the limit: fy_coordinate_add cuts
+ * sums, and `scaled` cuts products. */
 #include "mover/geometry/box.h"
 
 static ferry_region nothing(int dims)
@@ -94,7 +94,7 @@ ferry_region ferry_region_bound(ferry_region a, ferry_region b)
     return a;
 }
 
-/* Cuts slabs off `a`, dimension by dimension, until what is left lies inside `b`. */
+/* Cuts slabs off `a`, dimension by dimension, until the rest lies inside `b`. */
 int ferry_region_difference(ferry_region a, ferry_region b, ferry_region *out)
 {
     if (ferry_region_is_empty(a))

@@ -1,5 +1,5 @@
-/* Packed R-tree. Level 0 are the regions themselves, in the order of their keys; item i of level
- * l + 1 is the box around items i * fanout ... of level l. */
+/* A packed R-tree. Level 0 has the regions themselves, in the order of their keys. Item i of level
+ * l + 1 is the box around items i * fanout to (i + 1) * fanout - 1 of level l. */
 #include "mover/geometry/tree.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static size_t up(size_t count)
     return (count + FY_TREE_FANOUT - 1) / FY_TREE_FANOUT;
 }
 
-/* Sets where each level starts; returns the number of boxes in all. */
+/* Sets where each level starts. Returns the number of boxes of all levels. */
 static size_t plan_levels(fy_tree *tree)
 {
     size_t total = 0, count = tree->count;

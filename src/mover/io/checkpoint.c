@@ -1,6 +1,7 @@
-/* Checkpoints. Every rank knows from the floor plan where each block lies in the file, so each
- * writes its own blocks and records without talking to others. With a share of a floor plan a sum
- * over the ranks before says where its own blocks begin, which are numbered in one stretch. */
+/* Checkpoints. From the floor plan every rank knows the place of each block in the file. So it
+ * writes its own blocks and records without messages. With a share of a floor plan, a rank's own
+ * blocks have consecutive numbers, and a sum over the ranks before it gives the place of the first.
+ */
 #include "mover/io/checkpoint.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static uint64_t aligned(uint64_t offset)
     return (offset + FY_CHECKPOINT_ALIGN - 1) / FY_CHECKPOINT_ALIGN * FY_CHECKPOINT_ALIGN;
 }
 
-/* Where the first block begins. */
+/* The offset of the first block. */
 static uint64_t data_start(size_t block_count)
 {
     return aligned(sizeof(fy_checkpoint_header) + block_count * sizeof(fy_checkpoint_record));
@@ -63,7 +64,7 @@ static uint64_t record_offset(size_t i)
     return sizeof(fy_checkpoint_header) + i * sizeof(fy_checkpoint_record);
 }
 
-/* The table as it is written: with a share from `first` on. */
+/* The part of a rank. With a share its blocks have the numbers from `first` on. */
 typedef struct writing {
     const ferry_xarray *x;
     uint64_t first, file_bytes;
@@ -101,7 +102,7 @@ static bool is_own(const ferry_xarray *x, size_t i)
     return x->blocks.blocks[i].owner == ferry_rank(x->f);
 }
 
-/* Writes this rank's blocks; `w->file_bytes` is where the last block ends. */
+/* Writes this rank's blocks. Checks that they fit into `w->file_bytes`, the size of the file. */
 static int write_blocks(writing *w, int fd, void *dense)
 {
     const ferry_xarray *x = w->x;
@@ -119,7 +120,7 @@ static int write_blocks(writing *w, int fd, void *dense)
     return error;
 }
 
-/* Writes what this rank has; rank 0 the header too. */
+/* Writes this rank's part; on rank 0 the header too. */
 static int write_part(void *arg, int fd, const char *path, uint64_t number)
 {
     writing *w = arg;
@@ -150,7 +151,7 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
     return error == FERRY_ESYSTEM ? refused(x->f, "write", path) : error;
 }
 
-/* Where this rank's blocks begin, and where the file ends. */
+/* Finds the place of this rank's blocks, and the size of the file. */
 static int place_share(writing *w)
 {
     const ferry_xarray *x = w->x;
@@ -176,7 +177,7 @@ int ferry_checkpoint_write(const ferry_xarray *x, const char *path)
 
 enum { RECORDS_HELD = 256 };
 
-/* A checkpoint that is open for reading. A part of its table is held. */
+/* A checkpoint that is open for reading. A part of its table is in memory. */
 typedef struct reader {
     ferry *f;
     const char *path;
@@ -201,7 +202,7 @@ static int check_record(const reader *r, size_t i, uint64_t file_bytes)
                          r->path, i);
 }
 
-/* Lends record `i` until the next one, after the checks. */
+/* Reads and checks record `i`. Lends it until the next call. */
 static int find_record(reader *r, size_t i, const fy_checkpoint_record **out)
 {
     int error = 0;
@@ -220,7 +221,7 @@ static int find_record(reader *r, size_t i, const fy_checkpoint_record **out)
     return error;
 }
 
-/* All of it is checked before anything is made of it. */
+/* Reads the header and the table. Checks all of it before it is used. */
 static int read_table(reader *r)
 {
     struct stat status;
@@ -302,7 +303,8 @@ int ferry_checkpoint_plan(ferry *f, const char *path, ferry_floorplan *blocks,
     return error;
 }
 
-/* Reads block `i` of the file and copies it to the grids of `x` that it meets, if there are any. */
+/* Reads block `i` of the file and copies it to the grids of `x` that it intersects. If it
+ * intersects none, it is not read. */
 static int read_block(reader *r, size_t i, const fy_tree *grids, ferry_xarray *x)
 {
     const fy_checkpoint_record *record;

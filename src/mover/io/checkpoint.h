@@ -1,8 +1,8 @@
-/* Checkpoint: the format, which docs/mover.md describes for readers of other programs.
+/* Checkpoint: the format of files, which docs/mover.md describes for other programs.
  *
- * Little-endian throughout. A header, a table with one record per block, then the blocks' elements,
- * each block dense with the last dimension fastest, beginning at a multiple of FY_CHECKPOINT_ALIGN.
- * Every record carries the checksum of its block's data and of itself. */
+ * All numbers are little-endian. A file has a header, a table with one record per block, then the
+ * blocks' elements. Each block is dense with the last dimension fastest, and begins at a multiple
+ * of FY_CHECKPOINT_ALIGN. A record has the checksums of its block's data and of itself. */
 #ifndef FY_CHECKPOINT_H
 #define FY_CHECKPOINT_H
 
@@ -30,9 +30,9 @@ typedef struct fy_checkpoint_record {
     uint64_t check; /* of all before */
 } fy_checkpoint_record;
 
-/* A checksum of 64 bits that notices any change of up to eight neighbouring bytes, and others but
- * for one in 2^64. Continues `check`, which is 0 at the start; pieces in between are of a multiple
- * of 8 bytes. */
+/* A checksum of 64 bits. It detects every change within eight neighbouring bytes, and of other
+ * changes all but one in 2^64. Continues `check`, which is 0 at the start. All pieces but the last
+ * have a multiple of 8 bytes. */
 uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes);
 
 #endif

@@ -1,6 +1,6 @@
-/* Rows: a block's elements lie in the file as rows of the last dimension, or longer ones where the
- * block is as wide as the whole. A block is packed in memory first, so that each row takes one
- * call. */
+/* Datasets. In the file the elements of a block are rows along the last dimension; or longer rows,
+ * if the block is as wide as the whole array. A block is packed in memory first, so that one call
+ * transfers a row. */
 #include "mover/io/dataset.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const cha
     return 0;
 }
 
-/* Where the element at `p` lies in the file, from the first one. */
+/* The offset of the element at `p` in the file, from the first element. */
 static uint64_t element_offset(const fy_dataset *set, ferry_point p, size_t element_bytes)
 {
     uint64_t index = 0;
@@ -89,7 +89,7 @@ static int read_row(int fd, char *row, size_t size_bytes, uint64_t offset)
     return fy_disk_read(fd, row, size_bytes, offset);
 }
 
-/* Moves the rows of `packed`, which lies inside the hull, to or from the file. */
+/* Transfers the rows of `packed`, which lies inside the hull, to or from the file. */
 static int each_row(int fd, const fy_dataset *set, const ferry_grid *packed, uint64_t start,
                     transfer_fn *transfer)
 {
@@ -112,7 +112,7 @@ static int each_row(int fd, const fy_dataset *set, const ferry_grid *packed, uin
     return error;
 }
 
-/* A grid in memory of its own; free() its data. */
+/* Makes a grid with memory of its own. free() its data. */
 static int make_packed(ferry *f, ferry_region region, size_t element_bytes, const char *who,
                        ferry_grid *out)
 {
@@ -172,8 +172,8 @@ static int fill(void *arg, int fd, const char *path, uint64_t offset)
     return error;
 }
 
-/* Whether the blocks cover `hull` and do not overlap. With shares each rank looks at a part of the
- * hull, of which it learns all blocks. */
+/* Checks that the blocks cover `hull` and do not overlap. With shares each rank checks a part of
+ * the hull, of which it learns all blocks. */
 static int check_cover(const ferry_xarray *x, ferry_region hull)
 {
     const int rules = FERRY_FLOORPLAN_DISJOINT | FERRY_FLOORPLAN_COVER;
@@ -222,7 +222,7 @@ int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dat
     return fy_dataset_write(error, x, path, &set, NULL, "dataset");
 }
 
-/* On rank 0: where the array lies in the file. */
+/* On rank 0: finds the place of the array in the file. */
 static int find(ferry *f, int fd, const char *path, const fy_dataset *set, size_t element_bytes,
                 uint64_t *offset)
 {
@@ -243,7 +243,7 @@ static int find(ferry *f, int fd, const char *path, const fy_dataset *set, size_
     return 0;
 }
 
-/* Fills this rank's grids, each as far as the file goes. */
+/* Reads this rank's grids: of each the elements that the file has. */
 static int read_part(int fd, const char *path, const fy_dataset *set, ferry_xarray *x,
                      uint64_t offset)
 {

@@ -63,7 +63,7 @@ int fy_disk_copy(const ferry_grid *target, const ferry_grid *source, ferry_regio
     return ferry_grid_move(target, source, &copy, NULL);
 }
 
-/* The folder's entry has to be on disk too. */
+/* Renames the file, and forces the entry of the folder to disk too. */
 static int name_file(ferry *f, const char *who, const char *temporary, const char *path)
 {
     if (rename(temporary, path) != 0)
@@ -84,7 +84,7 @@ static int name_file(ferry *f, const char *who, const char *temporary, const cha
     return 0;
 }
 
-/* Removes a file that a crash left there. */
+/* Creates the file on rank 0. First removes one that a crash has left. */
 static int create(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t *number)
 {
     (void)unlink(path);

@@ -1,5 +1,5 @@
-/* Pictures: VTK image data with appended raw values, and the file that names the pieces. VTK's
- * first axis runs fastest, so the dimensions are written in reverse. */
+/* Pictures: files of VTK image data with appended raw values, and an index file that names them. In
+ * VTK the first axis runs fastest, so the dimensions are written in reverse order. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 
 static const char *const type_names[] = {"Float64", "Float32", "Int32", "Int64", "UInt64", "UInt8"};
 
-/* Ends of an extent: a block's cells lie between points low and high + 1. Missing dimensions are
- * one cell thick. */
+/* Writes an extent. The cells of a block lie between its points low and high + 1. A missing
+ * dimension is one cell thick. */
 static void print_extent(FILE *out, const ferry_region *r)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -38,7 +38,7 @@ static void print_triple(FILE *out, const double values[3], int dims, bool unit)
     }
 }
 
-/* The opening tag of either kind of file, with the extent of `r`. */
+/* Writes the opening tag of a file of either kind, with the extent of `r`. */
 static void print_head(FILE *out, const char *type, const ferry_region *r, const ferry_vtk *picture)
 {
     fprintf(out,
@@ -71,7 +71,7 @@ static const ferry_region *region_of(const ferry_xarray *x, size_t i)
     return &ferry_floorplan_block(&x->blocks, x->local[i])->region;
 }
 
-/* The values of a block, dense; free() it. */
+/* Gives the values of a block, dense, freed with free(). NULL: no memory. */
 static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
 {
     ferry_region r = *region_of(x, i);
@@ -122,14 +122,14 @@ static int write_piece(const ferry_xarray *x, const char *path, const ferry_vtk 
     return close_file(x->f, out, path);
 }
 
-/* A rank's part of the index: the lines of its pieces, from `offset` on. */
+/* A rank's part of the index file: the lines of its pieces, from `offset` on. */
 typedef struct part {
     char *text;
     size_t bytes;
     uint64_t offset;
 } part;
 
-/* The first rank begins the file, the last one ends it. */
+/* Makes this rank's part of the index. The first rank's has the head, the last rank's the end. */
 static int print_part(const ferry_xarray *x, const char *path, const ferry_region *hull,
                       const ferry_vtk *picture, part *out)
 {
@@ -166,7 +166,7 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
     return fy_disk_write(fd, p->text, p->bytes, p->offset);
 }
 
-/* Writes `index`, which names the pieces of all ranks. Nobody has all of it. */
+/* Writes `index`, which names the pieces of all ranks. Each rank writes its own part. */
 static int write_index(const ferry_xarray *x, const char *path, const char *index,
                        const ferry_vtk *picture)
 {
@@ -199,8 +199,9 @@ static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk
     return 0;
 }
 
-/* The axes in VTK's order; dimensions that are missing are one cell thick. Readers take the extent
- * for places in the array as well, so it begins at 0 and the origin is moved. */
+/* Describes the image, with the axes in VTK's order. A missing dimension is one cell thick. Readers
+ * use the extent as indices of the array too. So it begins at 0, and the origin is moved instead.
+ */
 static fy_image image_of(const ferry_region *hull, const ferry_vtk *picture)
 {
     fy_image image = {.group = picture->points ? "PointData" : "CellData",
@@ -217,8 +218,8 @@ static fy_image image_of(const ferry_region *hull, const ferry_vtk *picture)
     return image;
 }
 
-/* Readers want arrays of three dimensions and one for components, but for points none of those
- * where VTK's last axes have one point. */
+/* Changes the dimensions of the array to those that VTK's readers expect: three, and one for
+ * components. For points, the last axes of VTK are left out if they have one point. */
 static void fit_dimensions(fy_dataset *set, bool points)
 {
     int more = 3 - set->hull.dims, less = 0;
@@ -233,7 +234,8 @@ static void fit_dimensions(fy_dataset *set, bool points)
     set->dims += more;
 }
 
-/* A name is one of a dataset here, so a '/' would be a group's. */
+/* Writes an HDF5 file. The name of the values becomes the name of a dataset, so it must not have a
+ * '/', which would name a group. */
 static int write_image(const ferry_xarray *x, const char *path, const ferry_vtk *picture, int error)
 {
     static const char longest[] = "/VTKHDF/PointData/";

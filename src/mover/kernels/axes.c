@@ -1,5 +1,5 @@
-/* Lists are found by a hash of their contents; one that falls on another's hash takes the next free
- * key. */
+/* A hash of its contents is a list's key. If another list has the key, it takes the next free one.
+ */
 #include "mover/kernels/axes.h"
 
 #include <stdlib.h>

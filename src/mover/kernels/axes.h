@@ -1,5 +1,5 @@
-/* Axes: the loops of moves, each list kept once for all moves of a mover: halos of blocks of one
- * size have a few dozen. */
+/* Axes: the lists of loops of a mover's moves. Many moves have the same list, so each is kept once.
+ * The halo of blocks of one size has a few dozen lists. */
 #ifndef FY_MOVER_AXES_H
 #define FY_MOVER_AXES_H
 
@@ -11,7 +11,7 @@
 /* One loop. */
 typedef struct fy_axis {
     size_t count;
-    ptrdiff_t d, s; /* bytes to the next in target and source */
+    ptrdiff_t d, s; /* bytes to the next item in target and source */
 } fy_axis;
 
 /* All zero is an empty store. */
@@ -20,7 +20,7 @@ typedef struct fy_axes {
     bool is_indexed;
 } fy_axes;
 
-/* Lends the one list equal to `list` of `count` axes until fy_axes_fini. NULL: no memory. */
+/* Lends, until fy_axes_fini, the kept list that equals `list` of `count` axes. NULL: no memory. */
 const fy_axis *fy_axes_keep(fy_axes *axes, const fy_axis *list, int count);
 
 /* Frees the lists; the store is empty then. */

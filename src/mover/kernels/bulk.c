@@ -1,7 +1,7 @@
-/* Bulk moves, whose targets are in no cache when they are read: their lines are streamed, as
- * fetching them would take a third of the memory's time. Several pages are copied side by side: one
- * alone keeps neither memory nor what looks ahead in it busy. A libc does likewise when one call
- * has enough to copy, which a unit seldom has. */
+/* Bulk moves are larger than caches, so their targets are in no cache when they are read later. So
+ * the target's lines are streamed: to fetch them first would take a third of the memory's time.
+ * Several pages are copied side by side, since one page alone keeps neither the memory nor the
+ * prefetcher busy. A libc does the same in one large call, but a unit is seldom large enough. */
 #include "mover/kernels/bulk.h"
 
 #include <string.h>
@@ -11,7 +11,9 @@
 enum { PAGE_BYTES = 4096, PAGES = 4, GROUP_BYTES = PAGES * PAGE_BYTES };
 enum { LINES_AHEAD = 2 };
 
-/* Measured: 4 and 8 MiB gain nothing, 32 MiB half as much again. */
+/* Measured: moves of 4 and 8 MiB gain nothing by streaming; moves of 32 MiB become 1.5 times as
+ * fast.
+ */
 enum { BULK_BYTES = 16 * 1024 * 1024 };
 
 bool fy_is_bulk(const fy_move *move)

@@ -4,10 +4,10 @@
 
 #include "mover/kernels/move.h"
 
-/* Whether the move is one; it must be a copy in rows. */
+/* Whether `move`, a copy in rows, is a bulk move. */
 bool fy_is_bulk(const fy_move *move);
 
-/* Copies all of it, between `target` and `source` in place of its own. */
+/* Runs a bulk move, with `target` and `source` in place of the move's own addresses. */
 void fy_bulk_run(const fy_move *move, char *target, const char *source);
 
 #endif

@@ -1,6 +1,6 @@
-/* Numbers combined: two functions per operation and kind of number, for rows, with a loop that the
- * compiler can vectorise when both are contiguous, and for numbers that lie anywhere. Memory is
- * read and written through memcpy of one number, because elements need not be aligned. */
+/* Combines numbers. Each operation and type of number has a function for rows, with a loop that the
+ * compiler can vectorise if both rows are contiguous. Sums also have one for numbers that lie
+ * anywhere. Numbers are read and written by memcpy, because elements need not be aligned. */
 #include <string.h>
 
 #include "mover/geometry/fail.h"
@@ -43,7 +43,7 @@
         }                                                                                          \
     }
 
-/* For sums alone: minima and maxima are seldom spread. */
+/* Defined for sums alone: minima and maxima of numbers that lie anywhere are rare. */
 #define SPREAD(name, number, combined)                                                             \
     static void name(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,     \
                      size_t step, size_t count)                                                    \
@@ -87,7 +87,7 @@ static void user_row(const fy_combine *how, char *target, ptrdiff_t d, const cha
     how->fn(how->arg, target, d, source, s, count);
 }
 
-/* By reduction, from FERRY_SUM on, and type. */
+/* The functions by reduction, from FERRY_SUM on, and by type. */
 #define ROWS(verb)                                                                                 \
     {                                                                                              \
         verb##_double, verb##_float, verb##_int32, verb##_int64, verb##_uint64, verb##_byte        \
@@ -109,7 +109,8 @@ size_t fy_number_bytes(ferry_type type)
 static int init_user(fy_combine *how, const ferry_operation *operation)
 {
     if (operation->fn == NULL)
-        return fy_mover_fail(NULL, FERRY_EINVAL, "mover: the reduction is FERRY_USER, fn is NULL");
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "mover: the reduction is FERRY_USER, but fn is NULL");
     how->row = user_row;
     how->fn = operation->fn;
     how->arg = operation->arg;

@@ -1,4 +1,4 @@
-/* Making moves: from regions and strides to loops. */
+/* Makes moves: turns regions and strides into loops. */
 #include "mover/kernels/move.h"
 
 #include <stdlib.h>
@@ -30,14 +30,14 @@ static bool has_ratio(const ferry_plan_entry *copy)
     return false;
 }
 
-/* A move in the making: its axes, not kept yet. */
+/* A move that is being made. Its axes are not kept yet (axes.h). */
 typedef struct draft {
     fy_move *move;
     int dims;
     fy_axis axis[2 * (FERRY_DIMS_MAX + 1)];
 } draft;
 
-/* Puts the axes in order of the target's strides, the closest writes last. */
+/* Sorts the axes by the target's strides, the smallest last. */
 static void sort_axes(draft *w)
 {
     for (int i = 1; i < w->dims; i++) {
@@ -73,8 +73,8 @@ static void join_axes(draft *w)
     w->dims = kept;
 }
 
-/* Chooses the loops for plain copies: contiguous runs become the unit, and where the source is
- * contiguous along another axis than the target, that axis goes next to the last. */
+/* Chooses the loops of a plain copy. A contiguous run becomes the unit. If the source is contiguous
+ * along another axis than the target, that axis becomes the one before the last (transpose.h). */
 static void choose(draft *w, const fy_combine *how)
 {
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
@@ -121,7 +121,8 @@ static void init_rows(draft *w, const ferry_plan_entry *copy, const ferry_grid *
     choose(w, how);
 }
 
-/* Offsets along each axis of the finer side: target, then source, axis after axis. */
+/* Makes the table of offsets: for each axis of the finer side, those of the target, then of the
+ * source. */
 static int init_table(draft *w, const ferry_plan_entry *copy, const ferry_grid *target,
                       const ferry_grid *source, const fy_combine *how)
 {
@@ -207,7 +208,7 @@ void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan
     *pack = *unpack = *copy;
     fy_copy_plain(pack);
     if (copy->relation == FERRY_SAMPLE) {
-        /* The sampled points alone travel, with the source's axes in order. */
+        /* Only the sampled points travel, with the source's axes in order. */
         pack->relation = FERRY_SAMPLE;
         unpack->relation = FERRY_PLAIN;
         for (int d = 0; d < copy->to.dims; d++) {

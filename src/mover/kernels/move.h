@@ -1,8 +1,8 @@
-/* Move: one copy of a plan between two grids, made ready to run.
+/* Move: one copy of a plan between two grids, prepared to run.
  *
- * Making it works out strides, joins dimensions that lie together in both grids, orders the rest so
- * that writes are close together, and chooses the loops. Running it touches nothing else, so a move
- * may run any number of times while the grids stay where they are. */
+ * fy_move_init computes strides, joins dimensions that are contiguous in both grids, orders the
+ * others so that writes are close together, and chooses the loops. Running a move changes nothing
+ * but the target. So it may run any number of times while the grids stay where they are. */
 #ifndef FY_MOVE_H
 #define FY_MOVE_H
 
@@ -10,62 +10,64 @@
 
 #include "mover/kernels/axes.h"
 
-/* The operation of a mover on elements of a size. */
+/* The operation of a mover, for elements of one size. */
 typedef struct fy_combine fy_combine;
 
-/* Combines `count` units at stride `s` from `source` into those at stride `d` from `target`. */
+/* Combines `count` units of the source into those of the target. `s` and `d` are the bytes from one
+ * unit to the next. */
 typedef void fy_row_fn(const fy_combine *how, char *target, ptrdiff_t d, const char *source,
                        ptrdiff_t s, size_t count);
 
-/* As fy_row_fn, where unit i lies d[i * step] and s[i * step] bytes from target and source. */
+/* As fy_row_fn, but unit i is at target + d[i * step] and source + s[i * step]. */
 typedef void fy_spread_fn(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,
                           size_t step, size_t count);
 
 struct fy_combine {
     fy_row_fn *row;       /* NULL: copy */
-    fy_spread_fn *spread; /* NULL: there is none, row will do */
-    size_t unit;          /* bytes that one step of `row` works on */
-    size_t each;          /* units to an element */
+    fy_spread_fn *spread; /* NULL: use `row`, unit by unit */
+    size_t unit;          /* bytes of a unit */
+    size_t each;          /* units of an element */
     ferry_element_fn *fn;
     void *arg;
 };
 
-/* FERRY_EINVAL with a message when elements of `element_bytes` do not fit; `operation` may be NULL.
- */
+/* `operation` may be NULL: a copy. FERRY_EINVAL, with a message: elements of `element_bytes` do not
+ * fit it. */
 int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t element_bytes);
 
-/* Bytes of a number, or 0: there is none such. */
+/* Bytes of a number of this type; 0: the type is unknown. */
 size_t fy_number_bytes(ferry_type number);
 
 typedef enum fy_move_kind {
     FY_MOVE_ROWS,      /* nested loops over axes; the innermost is a row of units */
-    FY_MOVE_TRANSPOSE, /* the last two axes: contiguous in the source, contiguous in the target */
-    FY_MOVE_TABLE,     /* offsets by table along each axis */
-    FY_MOVE_RESHAPE,   /* two walks in step */
-    FY_MOVE_LIST,      /* offsets by table, element by element */
+    FY_MOVE_TRANSPOSE, /* the source is contiguous along the axis before the last, the target along
+                          the last */
+    FY_MOVE_TABLE,     /* a table of offsets along each axis */
+    FY_MOVE_RESHAPE,   /* the elements of both regions in turn, whose extents differ */
+    FY_MOVE_LIST,      /* a table of offsets of each element */
 } fy_move_kind;
 
-/* 48 bytes beside what it shares with others. */
+/* 48 bytes, besides the axes that moves share. */
 typedef struct fy_move {
     const char *source;
     char *target;
-    const fy_axis *axis; /* outermost first; of FY_MOVE_RESHAPE those of the target, and behind them
-                            those of the source */
-    ptrdiff_t *table;    /* own memory, of FY_MOVE_TABLE and FY_MOVE_LIST */
+    const fy_axis *axis; /* outermost first; FY_MOVE_RESHAPE: those of the target, then those of
+                            the source */
+    ptrdiff_t *table;    /* of FY_MOVE_TABLE and FY_MOVE_LIST; freed with the move */
     size_t unit;
     uint8_t kind; /* fy_move_kind */
-    uint8_t dims; /* of axis, of FY_MOVE_RESHAPE those of the target */
+    uint8_t dims; /* how many axes; FY_MOVE_RESHAPE: of the target */
     uint8_t from_dims;
-    bool paired; /* runs together with the next one of its array */
+    bool paired; /* it runs together with the next move of its array */
 } fy_move;
 
-/* Makes the move of `copy`, which fits both grids (fy_plan_check_entry). Its axes are kept in
- * `axes`. FERRY_ENOMEM. */
+/* Makes the move of `copy`, which must fit both grids (fy_plan_check_entry). `axes` keeps its axes.
+ * FERRY_ENOMEM. */
 int fy_move_init(fy_move *move, fy_axes *axes, const ferry_plan_entry *copy,
                  const ferry_grid *target, const ferry_grid *source, const fy_combine *how);
 void fy_move_fini(fy_move *move);
 
-/* Bytes that it copies, of FY_MOVE_ROWS and FY_MOVE_TRANSPOSE. */
+/* The bytes that a move of kind FY_MOVE_ROWS or FY_MOVE_TRANSPOSE copies. */
 static inline size_t fy_move_bytes(const fy_move *move)
 {
     size_t bytes = move->unit;
@@ -74,18 +76,19 @@ static inline size_t fy_move_bytes(const fy_move *move)
     return bytes;
 }
 
-/* Runs it, with target and source `d` and `s` bytes further on. */
+/* Runs a move, with target and source `d` and `s` bytes further on. */
 void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdiff_t s);
 
-/* Puts moves of an array that touch the same cache lines next to each other, and marks the first.
- * FERRY_ENOMEM. */
+/* Sorts moves of an array so that pairs which access the same cache lines are neighbours, and marks
+ * the first of each pair (pair.c). FERRY_ENOMEM. */
 int fy_moves_pair(fy_move *moves, size_t count);
 
-/* Runs all of an array. */
+/* Runs all moves of an array. */
 void fy_moves_run(const fy_move *moves, size_t count, const fy_combine *how);
 
-/* The part of `copy` that travels: the region of a dense grid that its source points are packed to,
- * and the copies into that grid and out of it. */
+/* Splits `copy` for the way through a message: `dense` is the region of a grid that holds the
+ * points that travel, `pack` copies the source into that grid, `unpack` copies from it to the
+ * target. */
 void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan_entry *pack,
                    ferry_plan_entry *unpack);
 

@@ -1,7 +1,7 @@
-/* Running moves.
+/* Runs moves.
  *
- * Rows of one, two, four, eight ... bytes are copied by loops of fixed size, which compilers turn
- * into plain loads and stores; longer ones by memcpy. */
+ * Units of 1, 2, 4, 8 ... bytes are copied by loops with a fixed size, which compilers turn into
+ * plain loads and stores. Longer units are copied by memcpy. */
 #include <string.h>
 
 #include "mover/kernels/bulk.h"
@@ -14,8 +14,8 @@
             memcpy(target, source, bytes);                                                         \
         return
 
-/* Copies `count` units of `unit` bytes. Where each lies in a line of its own few instructions per
- * unit let the processor fetch more lines at once. */
+/* Copies `count` units of `unit` bytes. It has few instructions per unit. So if each unit is in a
+ * cache line of its own, the processor fetches more lines at a time. */
 static void copy_row(size_t unit, char *target, ptrdiff_t d, const char *source, ptrdiff_t s,
                      size_t count)
 {
@@ -45,7 +45,7 @@ static void row(const fy_move *move, const fy_combine *how, char *target, const 
         how->row(how, target, axis->d, source, axis->s, axis->count);
 }
 
-/* The axes from `depth` on. */
+/* Runs the loops over the axes from `depth` on. */
 static void nest(const fy_move *move, const fy_combine *how, int depth, char *target,
                  const char *source)
 {
@@ -83,7 +83,7 @@ static void run_table(const fy_move *move, const fy_combine *how, int depth, con
     }
 }
 
-/* One of the two walks of a reshaping move. */
+/* A walk over the elements of one side of FY_MOVE_RESHAPE. */
 typedef struct walk {
     const fy_axis *axis;
     int dims;
@@ -123,7 +123,7 @@ static void run_reshape(const fy_move *move, const fy_combine *how, char *target
     }
 }
 
-/* Target and source offsets of each element, one after the other. */
+/* Runs FY_MOVE_LIST: the table has the offsets of target and source for each element. */
 static void run_list(const fy_move *move, const fy_combine *how, char *target, const char *source)
 {
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
@@ -169,7 +169,7 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
     }
 }
 
-/* Units ahead whose lines are fetched: so many that the first have come when it is their turn. */
+/* How many units ahead cache lines are prefetched: far enough that they have come in time. */
 enum { PAIRED_AHEAD = 12 };
 
 #define PAIRED(bytes)                                                                              \
@@ -182,8 +182,8 @@ enum { PAIRED_AHEAD = 12 };
         }                                                                                          \
         return
 
-/* Rows of two moves, unit by unit in turn: the second finds the two lines that the first needed,
- * and needs no others. Past a row's end lie mostly the lines of the next one. */
+/* Copies rows of two moves, a unit of each in turn. The second unit needs only the two cache lines
+ * that the first has fetched. Prefetching past a row's end mostly fetches lines of the next row. */
 static void copy_rows(size_t unit, char *to, const char *from, char *back_to, const char *back_from,
                       const fy_axis *axis)
 {
@@ -199,7 +199,8 @@ static void copy_rows(size_t unit, char *to, const char *from, char *back_to, co
     }
 }
 
-/* Two moves with the same axes from `depth` on, whose elements lie `d` and `s` bytes on. */
+/* Runs two moves with the same axes from `depth` on, with target and source `d` and `s` bytes on.
+ */
 static void run_pair(const fy_move *a, const fy_move *b, int depth, ptrdiff_t d, ptrdiff_t s)
 {
     const fy_axis *axis = &a->axis[depth];

@@ -1,10 +1,10 @@
-/* Pairs of moves that touch the same cache lines.
+/* Pairs of moves that access the same cache lines.
  *
- * Ghost cells at the ends of rows are the dear ones: each lies in a line of its own, and so does
- * what it is filled from. But next to the ghost cell that one block gets lies the cell that it
- * gives to the same neighbour: the copy the other way touches just the same lines. Run one after
- * the other, two such copies of a large block fetch each line twice; run unit by unit in turn,
- * the second finds the lines near. */
+ * Ghost cells at the ends of rows are the costly ones: each is in a cache line of its own, and so
+ * is its source. Next to the ghost cell that a block gets from a neighbour is the cell that it
+ * gives to this neighbour. So the copy in the opposite direction accesses the same lines. If the
+ * two copies of a large block run one after the other, each line is fetched twice. If they run unit
+ * by unit in turn, the second finds the lines in the cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,15 +29,15 @@ static bool is_near(uintptr_t a, uintptr_t b)
     return (a > b ? a - b : b - a) < LINE_BYTES;
 }
 
-/* Whether the two touch the same lines, element by element. */
+/* Whether two moves access the same cache lines, element by element. */
 static bool go_together(const fy_move *a, const fy_move *b)
 {
     return is_near((uintptr_t)b->target, (uintptr_t)a->source) &&
            is_near((uintptr_t)b->source, (uintptr_t)a->target) && b->kind == FY_MOVE_ROWS &&
-           a->unit == b->unit && a->axis == b->axis; /* which are kept once */
+           a->unit == b->unit && a->axis == b->axis; /* equal lists of axes are one (axes.h) */
 }
 
-/* The first of `sorted` whose target is not below `address`. */
+/* The first move of `sorted` whose target is at `address` or above. */
 static size_t place_of(const sorted_move *sorted, size_t count, uintptr_t address)
 {
     size_t low = 0;

@@ -1,24 +1,25 @@
-/* Transposition, tile by tile: a cache line of the source by a cache line of the target, so that
- * each line is used whole while it is near.
+/* Transposition, tile by tile. A tile is a cache line of the source by a cache line of the target,
+ * so that each line is used whole while it is in the cache.
  *
- * A transposition costs what its lines cost: each row of a tile lies on a page of its own, where no
- * hardware looks ahead. Small ones find source and target in a cache and go along the target; the
- * next tile's lines are fetched beforehand. Large ones go along some rows of the source at a time,
- * from their beginning to their end, which hardware follows, and stream the target's lines, which
- * would be fetched only to be overwritten. */
+ * The cost is that of fetching lines: each row of a tile is on a page of its own, so the hardware
+ * does not prefetch. Small moves have source and target in a cache. They go along the target and
+ * prefetch the lines of the next tile. Large moves go along some rows of the source at a time, from
+ * beginning to end, which hardware prefetches. They stream the target's lines, which would
+ * otherwise be fetched only to be overwritten. */
 #include "mover/kernels/transpose.h"
 
 #include <string.h>
 
 #include "base/stream.h"
 
-/* Whole tiles of units that divide a line have as many rows as units. */
+/* If the units divide a cache line, a whole tile has as many rows as units. */
 enum { LINE_BYTES = FY_STREAM_BYTES, UNIT_MIN = 4, LINE_UNITS_MAX = LINE_BYTES / UNIT_MIN };
 
-/* From where on moves are large: source and target together are more than a second-level cache. */
+/* Moves of more bytes are large: source and target together do not fit a second-level cache. */
 enum { STREAMED_BYTES = 1024 * 1024 };
 
-/* `rows` targets of `count` units each, contiguous; the source is contiguous along the rows. */
+/* Copies `rows` rows of the target, of `count` contiguous units each. The source is contiguous
+ * along the rows. */
 #define TILE(bytes)                                                                                \
     case bytes:                                                                                    \
         for (size_t k = 0; k < rows; k++)                                                          \
@@ -44,7 +45,7 @@ static void tile(size_t unit, char *target, ptrdiff_t d, const char *source, ptr
 
 typedef uint64_t word_pair __attribute__((vector_size(16)));
 
-/* A whole tile of words: two by two, which pairs of registers exchange. */
+/* Copies a whole tile of words, two by two: a pair of registers exchanges two of them. */
 static void tile_8_words(char *target, ptrdiff_t d, const char *source, ptrdiff_t s)
 {
     for (int k = 0; k < 8; k += 2)
@@ -78,7 +79,7 @@ static size_t side_of(const fy_move *move)
     return move->unit < LINE_BYTES / 4 ? LINE_BYTES / move->unit : 4;
 }
 
-/* The last two axes, along the target. */
+/* Runs the last two axes of a small move, along the target. */
 static void near_plane(const fy_move *move, char *target, const char *source)
 {
     const fy_axis *rows = &move->axis[move->dims - 2], *along = &move->axis[move->dims - 1];
@@ -112,8 +113,8 @@ static void near_planes(const fy_move *move, int depth, char *target, const char
         near_planes(move, depth + 1, target, source);
 }
 
-/* Some rows of the source and what follows them along the axes from `depth` on: of each target row
- * one line. */
+/* Copies some rows of the source along the axes from `depth` on: one cache line of each target row.
+ */
 static void stream_rows(const fy_move *move, int depth, char *target, const char *source)
 {
     const fy_axis *axis = &move->axis[depth];
@@ -153,7 +154,7 @@ static void far_planes(const fy_move *move, char *target, const char *source)
     near_planes(&rest, 0, target + j * move->unit, source + (ptrdiff_t)j * along->s);
 }
 
-/* Whether the move is large and its tiles' rows are lines of the target. */
+/* Whether the move is large, and the rows of its tiles are whole cache lines of the target. */
 static bool is_streamed(const fy_move *move, const char *target)
 {
     size_t places = (uintptr_t)target;

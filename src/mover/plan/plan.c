@@ -1,4 +1,4 @@
-/* The contents of motion plans: single copies and their order, composing, accounting, printing. */
+/* Motion plans: adds and orders single copies, composes plans, counts and prints them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b)
     return order;
 }
 
-/* An entry of the first of two plans, by the block that it writes. */
+/* An entry of the first of two plans, to be sorted by the block that it writes. */
 typedef struct sorted_entry {
     int32_t target;
     uint32_t index;
@@ -96,8 +96,8 @@ static int by_target(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The parts of `first` that feed `second`: their common points in the middle, carried to both ends.
- */
+/* Composes two entries. `first` writes points that `second` reads. Takes their common points, and
+ * carries these back to the source of `first` and on to the target of `second`. */
 static int join(const ferry_plan_entry *first, const ferry_plan_entry *second, ferry_plan *out)
 {
     ferry_region middle = ferry_region_intersect(first->to, second->from);
@@ -123,7 +123,8 @@ static bool all_simple(const ferry_plan *plan)
     return true;
 }
 
-/* Joins `copy`, of the second plan, with all of the first that write what it reads. */
+/* Composes `copy`, an entry of the second plan, with all entries of the first that write points
+ * which it reads. */
 static int join_all(const ferry_plan *first, const sorted_entry *sorted,
                     const ferry_plan_entry *copy, ferry_plan *out)
 {
@@ -173,7 +174,7 @@ static int by_pair(const void *a, const void *b)
     return (x->target > y->target) - (x->target < y->target);
 }
 
-/* Merges pairs of the same ranks; they are sorted. */
+/* Merges neighbouring pairs of the same ranks. The pairs are sorted. */
 static size_t merge_pairs(ferry_plan_pair *pairs, size_t count)
 {
     size_t kept = 0;

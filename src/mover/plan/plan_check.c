@@ -1,4 +1,4 @@
-/* Safety: what is wrong with a plan, by entry, block and region. */
+/* Checks a plan. Its errors name the entry, the block and the region that are wrong. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ typedef struct checker {
     const char *end;
 } checker;
 
-/* One end of one entry: the block exists and has the region. */
+/* Checks one end of an entry: the block exists and contains the region. */
 static int check_end(const checker *c, size_t entry, int32_t block, const ferry_region *r)
 {
     const ferry_block *named = ferry_floorplan_block(c->blocks, block);
@@ -33,7 +33,7 @@ static int check_end(const checker *c, size_t entry, int32_t block, const ferry_
     return 0;
 }
 
-/* Whether `extent` source points are what axis `d` of the target needs. */
+/* Whether `extent` source points are as many as axis `d` of the target needs. */
 static bool suffices(const ferry_plan_entry *copy, int d, int64_t extent)
 {
     int64_t ratio = copy->ratio[d];
@@ -84,7 +84,7 @@ int fy_plan_check_entry(ferry *f, const ferry_plan_entry *copy, size_t i)
                          fy_region_says(&copy->to).text);
 }
 
-/* Whether an entry after `i` writes points that `i` writes too. */
+/* Checks that no entry after `i` writes points that `i` writes too. */
 static int check_other(ferry *f, const ferry_plan *plan, const fy_tree *tree,
                        const ferry_region *targets, size_t i)
 {
@@ -101,8 +101,8 @@ static int check_other(ferry *f, const ferry_plan *plan, const fy_tree *tree,
     return 0;
 }
 
-/* No two entries with the same target block share a point of it: one tree over all targets
- * as they lie, and a look at the blocks of what meets. */
+/* Checks that no two entries write the same point of a block. One tree has the target regions of
+ * all blocks. If two regions intersect in it, their blocks are compared. */
 static int check_disjoint(ferry *f, const ferry_plan *plan, const ferry_floorplan *target)
 {
     fy_tree tree = {0};

@@ -1,7 +1,8 @@
-/* Ghost cells. For each block as a target the tree names the blocks that can be concerned. When one
- * rank alone plans, the tree does so for each of its blocks as a source too. One function makes the
- * copies of a pair of blocks, whichever end it was found from. So the two ranks of a copy make the
- * same one. A periodic domain shows each source block at all of its images. */
+/* The plan that fills ghost cells. For each target block the tree gives the blocks near enough to
+ * be its sources. A rank that plans its own part alone also asks the tree for the targets of each
+ * of its blocks. One function makes the copies of a pair of blocks, whether the pair was found from
+ * its target or from its source. So both ranks of a copy make the same one. In a periodic domain
+ * each source block appears at all of its images. */
 #include <inttypes.h>
 
 #include "mover/geometry/fail.h"
@@ -18,8 +19,8 @@ int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks)
                         sizeof *blocks->blocks, blocks->count);
 }
 
-/* How often a periodic domain may fit into the width of ghost cells, and how many of its images the
- * surroundings of one block may reach into: each costs a query. */
+/* Limits: how often a periodic domain may fit into the width of ghost cells, and how many of its
+ * images the surroundings of one block may intersect. Each image costs a query. */
 enum { FY_FITS_MAX = 64, FY_IMAGES_MAX = 65536 };
 
 typedef struct planner {
@@ -55,7 +56,8 @@ static int emit(planner *p, uint32_t target, uint32_t source, const ferry_region
     return ferry_plan_add(p->plan, &copy);
 }
 
-/* The faces of a block one by one: in one dimension outside, in all others within. */
+/* Adds the copies to each face of the ghost cells. A face lies outside the block in one dimension,
+ * and within its extent in all others. */
 static int emit_faces(planner *p, uint32_t target, uint32_t source, const ferry_region *shown,
                       const ferry_point *image)
 {
@@ -79,7 +81,8 @@ static int emit_faces(planner *p, uint32_t target, uint32_t source, const ferry_
     return 0;
 }
 
-/* The copies to the ghost cells of `target` from `source` shown at the place `image` away. */
+/* Adds the copies to the ghost cells of `target` from the image of `source` that is `image` away.
+ */
 static int emit_pair(planner *p, uint32_t target, uint32_t source, const ferry_point *image)
 {
     const ferry_region *own = &p->blocks->blocks[target].region;
@@ -106,8 +109,9 @@ static int emit_pair(planner *p, uint32_t target, uint32_t source, const ferry_p
     return error;
 }
 
-/* All blocks whose image meets `wide`, the surroundings of `block`. As a target it gets copies from
- * them; as a source, where images are seen from the other end, it gives to those of other ranks. */
+/* Finds all blocks whose image intersects `wide`, the surroundings of `block`. If `block` is the
+ * target, it gets copies from them. `as_source`: blocks of other ranks get copies from it, and the
+ * image is then away in the opposite direction. */
 static int around(planner *p, uint32_t block, const ferry_region *wide, const ferry_point *image,
                   bool as_source)
 {
@@ -135,7 +139,7 @@ static int around(planner *p, uint32_t block, const ferry_region *wide, const fe
     return 0;
 }
 
-/* The images of the domain that `wide` reaches into, as multiples of its extents. */
+/* The images of the domain that `wide` intersects, as multiples of the domain's extents. */
 static ferry_region images_of(const ferry_halo *halo, const ferry_region *wide)
 {
     ferry_region range = {.dims = wide->dims};
@@ -149,7 +153,7 @@ static ferry_region images_of(const ferry_halo *halo, const ferry_region *wide)
     return range;
 }
 
-/* How far image `at` is away. */
+/* The offset of image `at`. */
 static ferry_point image_at(const ferry_halo *halo, int dims, const ferry_point *at)
 {
     ferry_point image = {{0}};
@@ -159,7 +163,7 @@ static ferry_point image_at(const ferry_halo *halo, int dims, const ferry_point 
     return image;
 }
 
-/* Visits every image of the domain that the surroundings of `block` reach into. */
+/* Looks for blocks in every image of the domain that the surroundings of `block` intersect. */
 static int images(planner *p, uint32_t block, bool as_source)
 {
     const ferry_halo *halo = p->halo;
@@ -176,7 +180,7 @@ static int images(planner *p, uint32_t block, bool as_source)
     return error;
 }
 
-/* Coordinates and widths up to here leave room for images and what lies around them. */
+/* With coordinates and widths up to this, images and their surroundings stay within the limit. */
 static const int64_t far = FERRY_COORDINATE_MAX / 2;
 
 static int check_width(const ferry_halo *halo, int d)
@@ -202,7 +206,7 @@ static int check_width(const ferry_halo *halo, int d)
     return 0;
 }
 
-/* Whether a block's surroundings reach into few images: each of six dimensions into six at most. */
+/* Whether a block's surroundings surely intersect few images: at most six per dimension. */
 static bool is_plainly_small(const ferry_halo *halo, const ferry_region *wide)
 {
     for (int d = 0; d < wide->dims; d++)
@@ -241,7 +245,8 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
                          ferry_region_extent(halo->domain, most), FY_IMAGES_MAX);
 }
 
-/* On every rank alike: of all blocks, not of its own alone. */
+/* Reads and checks the halo against all blocks, not the rank's own alone. So every rank gets the
+ * same result. */
 static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, ferry_halo *halo)
 {
     ferry_point width = {{0}};
@@ -300,7 +305,8 @@ int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry
     return error;
 }
 
-/* A block is source on one side as it is target on the other: the wider of both widths. */
+/* A rank needs the blocks to which it gives, and those from which it gets. So the wider of the two
+ * widths counts on both sides. */
 int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *given, ferry_regions *near)
 {
     ferry_halo known = FERRY_HALO_DEFAULTS, *halo = &known;

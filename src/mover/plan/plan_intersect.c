@@ -1,8 +1,10 @@
-/* The intersection of two floor plans: each target block asks the tree of sources for what meets
- * its image in source coordinates. When one rank alone plans, each of its source blocks asks the
- * tree of targets as well. One function makes the copy of a pair of blocks, so both ranks of a copy
- * make the same one. Between the two coordinate systems stands q, the target's point after the
- * shift: sources and q differ by the order of axes and the ratio alone. */
+/* The intersection of two floor plans. For each target block the tree of sources gives the blocks
+ * that intersect its image in source coordinates. A rank that plans its own part alone also asks
+ * the tree of targets for each of its source blocks. One function makes the copy of a pair of
+ * blocks, so both ranks of a copy make the same one.
+ *
+ * Here q is a point of the target after the shift. So q and its source point differ only in the
+ * order of axes and in the ratio. */
 #include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 
@@ -18,7 +20,9 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return -fy_floor_div(-a, b);
 }
 
-/* The stretch of source coordinates that stretch [low, high] of q reads, along target axis d. */
+/* Along target axis d: turns the interval [low, high] of q into the source coordinates that it
+ * reads.
+ */
 static void to_source(const planner *p, int d, int64_t *low, int64_t *high)
 {
     int64_t ratio = p->how.ratio[d];
@@ -40,7 +44,7 @@ static void to_source(const planner *p, int d, int64_t *low, int64_t *high)
     }
 }
 
-/* The stretch of q that a stretch of source coordinates feeds. */
+/* Turns an interval of source coordinates into the interval of q that gets values from it. */
 static void to_target(const planner *p, int d, int64_t *low, int64_t *high)
 {
     int64_t ratio = p->how.ratio[d];
@@ -62,7 +66,7 @@ static void to_target(const planner *p, int d, int64_t *low, int64_t *high)
     }
 }
 
-/* q of a target block with its ghost cells. */
+/* The points q of a target block and its ghost cells. */
 static ferry_region wanted(const planner *p, const ferry_region *block)
 {
     ferry_region q = *block;
@@ -97,7 +101,7 @@ static ferry_region target_of(const planner *p, const ferry_region *s)
     return q;
 }
 
-/* The copy from one block to another, if they have points in common. */
+/* Adds the copy from one block to another, if they have points in common. */
 static int emit(planner *p, uint32_t target, uint32_t source)
 {
     ferry_region q = wanted(p, &p->target->blocks[target].region), common;
@@ -171,7 +175,8 @@ static int as_sources(planner *p)
     return error;
 }
 
-/* Offsets leave room for the ratio, as coordinates do (check_coordinates). */
+/* Checks the arguments. Offsets are multiplied by the ratio as coordinates are (check_coordinates).
+ */
 static int check(planner *p)
 {
     unsigned seen = 0;
@@ -200,7 +205,7 @@ static int check(planner *p)
     return 0;
 }
 
-/* With a ratio, coordinates are multiplied: they must leave room for it. */
+/* Checks that coordinates stay within the limit when they are multiplied by the ratio. */
 static int check_coordinates(const planner *p, const ferry_floorplan *blocks)
 {
     for (size_t i = 0; i < blocks->count; i++) {

@@ -1,6 +1,6 @@
-/* How a motion plan keeps its entries. An entry is the numbers of its blocks, the low corners of
- * its regions and the number of its shape (shape.h). It takes as many bytes as the dimensions in
- * use need. ferry_plan_entry, four times as large, is how a program sees one. */
+/* The entries of a motion plan in memory. An entry has the numbers of its blocks, the low corners
+ * of its regions and the number of its shape (shape.h). It takes only the bytes that the dimensions
+ * in use need. Programs see an entry as a ferry_plan_entry, which is four times as large. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "mover/plan/plan.h"
 #include "mover/plan/shape.h"
 
-/* The head of an entry, before the corners, `to` first. */
+/* The head of an entry. The corners follow: of `to`, then of `from`. */
 typedef struct entry_head {
     int32_t source, target;
     uint32_t shape, unused;
@@ -75,7 +75,7 @@ ferry_plan_entry ferry_plan_at(const ferry_plan *plan, size_t index)
     return copy;
 }
 
-/* Moves the entries apart, for more dimensions. */
+/* Makes all entries larger, so that they have room for more dimensions. */
 static int widen(ferry_plan *plan, int dims)
 {
     ferry_plan wide = *plan;
@@ -96,7 +96,7 @@ static int widen(ferry_plan *plan, int dims)
     return 0;
 }
 
-/* Makes the plan one that can take the entry, and finds its shape. */
+/* Makes room for the dimensions of an entry, and finds its shape. */
 static int prepare(ferry_plan *plan, const ferry_plan_entry *copy, uint32_t *shape)
 {
     const int to = fy_dims_kept(copy->to.dims), from = fy_dims_kept(copy->from.dims);
@@ -105,7 +105,7 @@ static int prepare(ferry_plan *plan, const ferry_plan_entry *copy, uint32_t *sha
         return FERRY_ENOMEM;
     if (plan->entries == NULL)
         plan->entry_bytes = bytes_for(dims);
-    if (plan->count == 0) /* a program that plans again and again has others each time */
+    if (plan->count == 0) /* a program that uses a plan again may have other shapes each time */
         fy_shapes_clear(plan->shapes);
     int error = dims > dims_of(plan) ? widen(plan, dims) : 0;
     return error ? error : fy_shapes_number(plan->shapes, copy, shape);

@@ -1,6 +1,6 @@
-/* Shapes are found by a hash of all their bytes; one that falls on another's hash takes the next
- * free key. Turning all of them round keeps their numbers and forgets the index, which the next
- * shape that is looked for makes again. */
+/* A hash of all bytes of a shape is its key in the index. If another shape has the key, it takes
+ * the next free one. Reversing all shapes keeps their numbers but drops the index. The next look-up
+ * makes it again. */
 #include "mover/plan/shape.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ void fy_shapes_clear(fy_shapes *shapes)
     shapes->count = 0;
 }
 
-/* Lengths wrap round as the corners of a region of any contents do. */
+/* The lengths of a region with arbitrary corners may overflow: unsigned, so that they wrap. */
 static fy_shape shape_of(const ferry_plan_entry *copy)
 {
     fy_shape shape;
@@ -75,7 +75,7 @@ void fy_shape_give(const fy_shape *shape, ferry_plan_entry *copy)
     memcpy(copy->axis, shape->axis, sizeof shape->axis);
 }
 
-/* Words go to three sums in turn: a product waits for the one before it in its own sum alone. */
+/* Three sums take words in turn. So a multiplication waits only for the last one of its own sum. */
 static uint64_t hash(const fy_shape *shape)
 {
     enum { WORDS = sizeof *shape / 8 };
@@ -90,7 +90,7 @@ static uint64_t hash(const fy_shape *shape)
     return fy_mix(fy_mix(a, b), c) | 1;
 }
 
-/* Finds the shape or, with `add`, gives it that number. */
+/* Finds the number of a shape. `add`: if the shape is new, it gets `*number`. */
 static int look_up(fy_shapes *shapes, const fy_shape *shape, bool add, uint32_t *number)
 {
     uint64_t key = hash(shape);
@@ -144,7 +144,7 @@ int fy_shapes_number(fy_shapes *shapes, const ferry_plan_entry *copy, uint32_t *
     return error;
 }
 
-/* Turning a permutation round: axis d of `from` runs along the axis of `to` that named it. */
+/* Reverses a permutation: if axis a of `to` runs along axis d of `from`, then d along a. */
 static void reverse(fy_shape *shape)
 {
     const fy_shape old = *shape;
@@ -154,7 +154,7 @@ static void reverse(fy_shape *shape)
     memcpy(shape->from_length, old.to_length, sizeof old.to_length);
     for (int d = 0; d < fy_dims_kept(old.to_dims) && old.from_dims == old.to_dims; d++) {
         if (old.axis[d] < 0 || old.axis[d] >= old.to_dims || old.axis[d] >= FERRY_DIMS_MAX)
-            continue; /* no permutation: ferry_plan_check says so */
+            continue; /* not a permutation: ferry_plan_check reports it */
         shape->axis[old.axis[d]] = (int8_t)d;
         shape->ratio[old.axis[d]] = old.ratio[d];
     }

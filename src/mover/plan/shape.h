@@ -1,5 +1,6 @@
-/* Shape: what entries of a motion plan have in common, kept once: extents, axes, ratios, relation.
- * The halo of blocks of one size has a few dozen, whatever the number of blocks. */
+/* Shape: the extents, axes, ratios and relation of a copy. Many entries of a motion plan have the
+ * same shape, so each is kept once. The halo of blocks of one size has a few dozen shapes, whatever
+ * the number of blocks. */
 #ifndef FY_MOVER_SHAPE_H
 #define FY_MOVER_SHAPE_H
 
@@ -7,7 +8,7 @@
 
 #include "base/table.h"
 
-/* All bytes count, so that shapes are equal when their memory is: padding is zero. */
+/* Shapes are compared as memory, so padding must be zero. */
 typedef struct fy_shape {
     int32_t to_dims, from_dims;
     uint64_t to_length[FERRY_DIMS_MAX]; /* from low to high corner; 0 beyond the dimensions */
@@ -23,7 +24,7 @@ typedef struct ferry_plan_shapes {
     fy_shape *items;
     size_t count, capacity;
     fy_table by_hash;
-    bool is_indexed; /* by_hash is there and has them all */
+    bool is_indexed; /* by_hash exists and has all shapes */
 } fy_shapes;
 
 /* How many coordinates a region has, whatever its `dims` says. */
@@ -39,13 +40,13 @@ void fy_shapes_destroy(fy_shapes *shapes);
 /* Forgets all shapes. */
 void fy_shapes_clear(fy_shapes *shapes);
 
-/* The number of the shape of `copy`, which is added unless it is there. FERRY_ENOMEM. */
+/* Gives the number of the shape of `copy`. If the shape is new, it is added. FERRY_ENOMEM. */
 int fy_shapes_number(fy_shapes *shapes, const ferry_plan_entry *copy, uint32_t *number);
 
-/* The part of an entry that the shape says. */
+/* Sets the fields of an entry that its shape has. */
 void fy_shape_give(const fy_shape *shape, ferry_plan_entry *copy);
 
-/* Makes each shape that of the same copy with source and target swapped. */
+/* Swaps source and target of each shape. */
 void fy_shapes_reverse(fy_shapes *shapes);
 
 #endif

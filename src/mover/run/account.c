@@ -1,4 +1,4 @@
-/* The account of a movement: in all, and over each link. */
+/* The statistics of a mover: as a whole, and for each link. */
 #include "mover/run/state.h"
 
 static size_t direct_ends(const fy_direction *direction)
@@ -9,7 +9,7 @@ static size_t direct_ends(const fy_direction *direction)
     return count;
 }
 
-/* As fy_mover_send_packed cuts them. */
+/* The number of messages into which fy_mover_send_packed cuts the copies of an end. */
 static uint64_t messages_of(const fy_planned *plan, const fy_link_end *end)
 {
     const size_t packet = plan->options.packet_bytes, each = packet > 0 ? packet : end->bytes;

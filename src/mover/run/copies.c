@@ -6,10 +6,11 @@
 #include "base/alloc.h"
 #include "mover/plan/plan.h"
 
-/* An entry begins with a byte: dimensions of `to`, of `from` times 8, and this when it is plain. */
+/* An entry begins with a byte: the dimensions of `to`, plus those of `from` times 8, plus PLAIN if
+ * the entry is plain. */
 enum { PLAIN = 64, DIMS_FACTOR = 8 };
 
-/* A place to write to; NULL counts alone. */
+/* Where entries are written. `bytes` NULL: only count. */
 typedef struct sink {
     unsigned char *bytes;
     size_t at;
@@ -22,7 +23,7 @@ static void put_byte(sink *out, unsigned value)
     out->at++;
 }
 
-/* Small numbers of either sign take one byte, others one per seven bits. */
+/* Writes a number: seven bits per byte, so that small ones of either sign take one. */
 static void put(sink *out, int64_t value)
 {
     uint64_t bits = ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
@@ -52,7 +53,9 @@ static bool is_plain(const ferry_plan_entry *copy)
     return plain;
 }
 
-/* Coordinates of `from` are counted from this: that of `to`, where there is one. */
+/* Coordinates of `from` are stored relative to this: the coordinate of `to`, if it has dimension
+ * `d`.
+ */
 static int64_t beside(const ferry_plan_entry *copy, int d)
 {
     return d < copy->to.dims ? copy->to.low.at[d] : 0;

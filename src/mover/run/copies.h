@@ -1,8 +1,11 @@
-/* Copies: entries of a plan as a mover keeps them while it is bound, for the day when blocks change
- * owners. They stand entry after entry, each in some 20 bytes, as numbers of variable length. Those
- * of block and place are counted from the entry before. Extents and distances are as they are.
- * Axes, ratios and relation are there where they are not the plain ones. Read from the beginning
- * alone. */
+/* Copies: a compact list of plan entries. A bound mover keeps its entries in it, in case that
+ * blocks change owners. An entry takes some 20 bytes, as numbers of variable length:
+ *
+ * - block numbers and corners, relative to the entry before
+ * - extents, and distances from `to` to `from`
+ * - axes, ratios and relation, if the entry is not plain
+ *
+ * So a list can be read only from its beginning. */
 #ifndef FY_MOVER_COPIES_H
 #define FY_MOVER_COPIES_H
 
@@ -14,12 +17,13 @@ typedef struct fy_copies {
     size_t size_bytes, count;
 } fy_copies;
 
-/* Makes the list, which is empty, of the `count` entries of `plan` in `which`. FERRY_ENOMEM. */
+/* Fills an empty list with the `count` entries of `plan` whose indices are in `which`.
+ * FERRY_ENOMEM. */
 int fy_copies_make(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count);
 
 void fy_copies_fini(fy_copies *list);
 
-/* Where reading stands. Start with `list` set, the rest zero. */
+/* The state of reading. Start with `list` set and all else zero. */
 typedef struct fy_copies_walk {
     const fy_copies *list;
     size_t at, index;

@@ -47,7 +47,7 @@ static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
     m->bound.asks = ask;
 }
 
-/* Keeps a piece of packed copies. The source is never more than one movement ahead. */
+/* Puts a piece of packed copies into the buffer. The source is at most one movement ahead. */
 static void take_data(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
 {
     uint64_t offset = frame->words[2];
@@ -74,7 +74,7 @@ static void take_ack(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
         (void)fy_mover_advance(m);
 }
 
-/* Packed copies, and the word that they were taken. */
+/* Takes FY_MOVER_DATA and FY_MOVER_ACK. */
 static void take_packed(ferry_mover *m, int source, const fy_frame *frame)
 {
     const bool acks = frame->aux == FY_MOVER_ACK;
@@ -87,7 +87,7 @@ static void take_packed(ferry_mover *m, int source, const fy_frame *frame)
         take_data(m, end, frame);
 }
 
-/* Frames that fit no mover are dropped: they concern one that was freed after an error. */
+/* A frame whose mover does not exist is dropped: the mover was freed after an error. */
 static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
 {
     ferry_mover *m = fy_movers_find(fy_movers_of(f), (uint32_t)frame->words[0]);

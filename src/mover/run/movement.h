@@ -1,4 +1,4 @@
-/* Movement: how far the movement in flight has come, and whether there may be another. */
+/* Movement: the state of the movement in flight, and whether a further one may start. */
 #ifndef FY_MOVER_MOVEMENT_H
 #define FY_MOVER_MOVEMENT_H
 
@@ -7,13 +7,14 @@
 
 typedef struct fy_movement {
     uint64_t epoch;     /* movements started since the mover was bound last */
-    uint64_t movements; /* before that */
+    uint64_t movements; /* movements before that */
     uint32_t op;
-    int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a binding */
-    bool in_flight, flagged; /* a sleeps flag may be set */
-    bool own_left;           /* the copies within the rank have not been made yet */
-    bool spread;             /* neighbours know that it is lost */
-    bool astray;             /* blocks of its xarrays may be anywhere: it cannot be started */
+    int error;      /* permanent: FERRY_EPEER after the death of a neighbour, or of a binding */
+    bool in_flight; /* a movement is */
+    bool flagged;   /* flags of channels say that this rank sleeps */
+    bool own_left;  /* the copies within the rank have not been made yet */
+    bool spread;    /* the neighbours were told of `error` */
+    bool astray;    /* blocks of its xarrays may have moved: it cannot start before they settle */
 } fy_movement;
 
 #endif

@@ -1,5 +1,5 @@
-/* Planned: what a mover copies, and how: its arrays or grids, its options, and its copies. Binding
- * reads it; it stays as it is when the mover is bound anew. */
+/* Planned: the arrays or grids, options and copies of a mover. Binding reads them. They stay the
+ * same when the mover is bound again. */
 #ifndef FY_MOVER_PLANNED_H
 #define FY_MOVER_PLANNED_H
 
@@ -17,9 +17,9 @@ typedef struct fy_planned {
     size_t element_bytes;
     ferry_mover_options options;
     fy_combine how, copying;   /* the operation; the copy into packed buffers */
-    fy_copies kept;            /* all copies: within, in, out */
-    const ferry_plan *entries; /* until it is bound */
-    uint32_t *copies;          /* its entries within the rank, in and out, until it is bound */
+    fy_copies kept;            /* all copies: within the rank, in, out */
+    const ferry_plan *entries; /* the plan, until the mover is bound */
+    uint32_t *copies;          /* entries within the rank, in, out; until the mover is bound */
 } fy_planned;
 
 #endif

@@ -1,14 +1,14 @@
-/* A movement, from start to wait.
+/* A movement, from ferry_mover_start to ferry_mover_wait.
  *
- * start publishes "ready" on every direct link out, packs and sends the others, and runs the copies
- * within the rank. After that fy_mover_advance, called by wait and by every poll, runs the copies
- * of each link in whose source is ready, says "taken", and notes which links out have been taken.
+ * The start sets `ready` of every direct link out, packs and sends the others, and runs the copies
+ * within the rank. After that fy_mover_advance, which the wait and every poll call, runs the copies
+ * of each link in whose source is ready, and sets `taken`. It also notes which links out have been
+ * taken.
  *
- * Nobody polls a counter while it sleeps. Before sleeping a rank sets the flag of each link it
- * waits for and looks once more. A rank that moves a counter looks at the flag afterwards, and
- * sends a frame when it is set. Both put a sequentially consistent fence between, so one of them
- * sees the other.
- */
+ * A rank that sleeps does not read counters. So before it sleeps it sets the flag of each link for
+ * which it waits, and then looks at the counters once more. A rank that changes a counter looks at
+ * the flag afterwards, and sends a frame if it is set. Each has a sequentially consistent fence
+ * between its two steps, so at least one of them sees the other's step. */
 #include <ferry/member.h>
 
 #include "base/fetch.h"
@@ -22,7 +22,7 @@ bool fy_mover_is_done(const ferry_mover *m)
            (!m->run.own_left && m->bound.in.left_count == 0 && m->bound.out.left_count == 0);
 }
 
-/* After counters have moved: wakes the other end if it sleeps. */
+/* Called after a counter was changed: wakes the other end if it sleeps. */
 static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
 {
     /* relaxed: ordered after the counter by the caller's fence, which pairs with that in
@@ -31,7 +31,7 @@ static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
         (void)fy_mover_send(m, rank, FY_MOVER_WAKE, 0, 0, NULL, 0);
 }
 
-/* Where a link's copies of this movement lie, counted from its buffer. */
+/* The offset of this movement's copies in the buffer of a link. */
 static ptrdiff_t slot_of(uint64_t epoch, const fy_link_end *end)
 {
     return end->mode == FY_LINK_STAGED ? (ptrdiff_t)(epoch % FY_SLOTS * end->slot_bytes) : 0;
@@ -43,7 +43,7 @@ static void pack(ferry_mover *m, fy_link_end *end)
         fy_move_run(&end->moves[i], &m->plan.copying, slot_of(m->run.epoch, end), 0);
 }
 
-/* Packs into the next slot, once the target is done with it. */
+/* Packs into the next slot, if the target has read it. */
 static bool stage(ferry_mover *m, fy_link_end *end)
 {
     if (end->acked + FY_SLOTS < m->run.epoch)
@@ -56,10 +56,11 @@ static bool stage(ferry_mover *m, fy_link_end *end)
     return true;
 }
 
-/* Says that the grids, or a slot, hold the data of this movement; the caller wakes. */
+/* Sets `ready`: the grids, or a slot, have the data of this movement. The caller wakes the target.
+ */
 static void say_ready(uint64_t epoch, fy_link_end *end)
 {
-    /* release: the data is written; pairs with the acquire in arrived */
+    /* release: the data are written; pairs with the acquire in arrived */
     atomic_store_explicit(&end->channel->ready, epoch, memory_order_release);
 }
 
@@ -113,7 +114,7 @@ static bool arrived(uint64_t epoch, const fy_link_end *end)
 {
     if (end->channel == NULL)
         return end->arrived >= epoch;
-    /* acquire: pairs with the release in publish */
+    /* acquire: pairs with the release in say_ready */
     return atomic_load_explicit(&end->channel->ready, memory_order_acquire) >= epoch;
 }
 
@@ -153,7 +154,7 @@ static void run_end(ferry_mover *m, fy_link_end *end)
     say_taken(m, end);
 }
 
-/* With options.ordered: nothing runs before all is there, then everything in order. */
+/* With options.ordered: when the data of all links have come, runs all moves in order. */
 static int advance_ordered(ferry_mover *m)
 {
     for (size_t i = 0; i < m->bound.in.left_count; i++)
@@ -208,7 +209,7 @@ static void set_flags(ferry_mover *m, uint32_t value)
                                   memory_order_relaxed);
 }
 
-/* The copies within the rank; an ordered movement has them in its sequence. */
+/* Runs the copies within the rank. An ordered movement has them in its sequence instead. */
 static int run_own(ferry_mover *m)
 {
     m->run.own_left = false;
@@ -218,8 +219,8 @@ static int run_own(ferry_mover *m)
     return 1;
 }
 
-/* Brings the slots of the next movement here, which their targets have read: packing would wait
- * for each line, and now there is time to. */
+/* Prefetches the slots of the next movement. Their targets have read them, so packing would wait
+ * for each cache line. Now there is time for that. */
 static void fetch_slots(const fy_direction *out, uint64_t epoch)
 {
     for (size_t i = 0; i < out->end_count; i++) {
@@ -238,7 +239,7 @@ int fy_mover_advance(ferry_mover *m)
     if (m->run.flagged)
         set_flags(m, 0);
     if (m->run.own_left && m->plan.options.deferred)
-        send_all(m); /* first, as others wait for it */
+        send_all(m); /* first, because other ranks wait for it */
     if (m->run.own_left) {
         count += run_own(m);
         fetch_slots(&m->bound.out, m->run.epoch);
@@ -263,7 +264,7 @@ bool fy_mover_is_bereft(ferry_mover *m)
     if (fy_mover_is_done(m) ||
         (!waits_for_gone(m->f, &m->bound.in) && !waits_for_gone(m->f, &m->bound.out)))
         return false;
-    /* Counters that it had published before it left still count. */
+    /* Counters that the rank changed before it went still count. */
     (void)fy_mover_advance(m);
     if (!fy_mover_is_done(m))
         m->run.error = FERRY_EPEER;
@@ -275,7 +276,7 @@ bool fy_mover_would_miss(ferry_mover *m)
     if (fy_mover_is_done(m) || m->run.own_left)
         return true;
     set_flags(m, 1);
-    /* seq_cst: between the flags and the last look; pairs with the fences in publish, say_taken */
+    /* seq_cst: between the flags and the last look; pairs with the fences before wake */
     atomic_thread_fence(memory_order_seq_cst);
     for (size_t i = 0; i < m->bound.in.left_count && m->bound.sequence == NULL; i++)
         if (arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
@@ -363,7 +364,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     return 0;
 }
 
-/* Looks a while before it sleeps: a neighbour that runs is often just a moment away. */
+/* Looks a while before the rank sleeps: often a neighbour will be ready in a moment. */
 static void look(ferry_mover *m)
 {
     for (int i = 0; i < LOOKS && !fy_mover_is_done(m); i++)

@@ -1,9 +1,9 @@
-/* The plug-in ferry-hdf5.so: what rank 0 asks the HDF5 library for. Each call opens the file, and
+/* The plug-in ferry-hdf5.so, which calls the HDF5 library for rank 0. Each call opens the file, and
  * leaves nothing open.
  *
- * The library may crash, or never return, in a damaged file; after a full disk it crashes when the
- * process exits. So each call runs in a child process, which tells the result by a pipe. If the
- * child ends without a result, the call fails and says how the child ended. */
+ * With a damaged file the library may crash or never return. After a full disk it crashes when the
+ * process exits. So each call runs in a child process, which sends the result through a pipe. If
+ * the child ends without a result, the call fails and says how the child ended. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include "base/shared.h"
 #include "mover/io/dataset.h"
 
-/* Keeps the first reason. */
+/* Writes the reason of a failure, if `text` has none yet. Returns false. */
 static bool refuse(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static bool refuse(char *text, const char *format, ...)
@@ -35,7 +35,7 @@ static bool refuse(char *text, const char *format, ...)
     return false;
 }
 
-/* The first entry is where the error arose. */
+/* Called for each entry of the library's error stack. The first one has the cause. */
 static herr_t keep_reason(unsigned n, const H5E_error2_t *entry, void *text)
 {
     if (n == 0)
@@ -43,7 +43,7 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *entry, void *text)
     return 0;
 }
 
-/* Whether a call worked; the library forgets its errors at the next call. */
+/* Whether a call worked. If not, takes the reason now: the library forgets it at the next call. */
 static bool good(int64_t result, char *text)
 {
     if (result < 0) {
@@ -53,7 +53,7 @@ static bool good(int64_t result, char *text)
     return result >= 0;
 }
 
-/* The types in files, whatever this machine's order of bytes. Lends. */
+/* The type of numbers in files, which is little-endian on every machine. Lends it. */
 static hid_t type_of(ferry_type number)
 {
     switch (number) {
@@ -89,7 +89,7 @@ static bool put_attribute(hid_t where, const char *name, hid_t in_file, hid_t in
     return works;
 }
 
-/* ASCII of a fixed length without an end mark, as VTK's readers want it. */
+/* Writes an attribute as ASCII of a fixed length without an end mark, as VTK's readers expect. */
 static bool put_text(hid_t where, const char *name, const char *value, char *text)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
@@ -129,7 +129,7 @@ static bool make_image(hid_t file, const fy_image *image, char *text)
     return works;
 }
 
-/* In one stretch that exists from now on; what is in it others write. */
+/* Makes the array, contiguous and allocated now. The ranks write its values. */
 static bool make_array(hid_t file, const fy_dataset *set, uint64_t *offset, char *text)
 {
     hsize_t extent[FERRY_DIMS_MAX + 1];
@@ -205,7 +205,7 @@ static bool check_type(hid_t array, const fy_dataset *set, char *text)
     return same;
 }
 
-/* Dimensions of extent 1 before the others do not count, here or there. */
+/* Checks the extents of the array. Leading dimensions of extent 1 are ignored on both sides. */
 static bool check_shape(hid_t array, const fy_dataset *set, char *text)
 {
     hsize_t extent[H5S_MAX_RANK];
@@ -233,7 +233,7 @@ static bool check_shape(hid_t array, const fy_dataset *set, char *text)
     return refuse(text, "dataset \"%s\" has extents %s, expected %s", set->name, is, wanted);
 }
 
-/* In one stretch of this file. */
+/* Checks that the array is contiguous in this file, and finds its offset. */
 static bool check_layout(hid_t array, const fy_dataset *set, uint64_t *offset, char *text)
 {
     hid_t how = H5Dget_create_plist(array);
@@ -267,7 +267,7 @@ static bool find_array(const char *path, const fy_dataset *set, uint64_t *offset
     return works;
 }
 
-/* A call, and its result. */
+/* A call to be made in a child. */
 typedef struct request {
     const char *path;
     const fy_dataset *set;
@@ -283,7 +283,7 @@ typedef struct result {
 
 _Static_assert(sizeof(result) <= 512, "a pipe takes it whole");
 
-/* Seconds after which a child is taken to have lost its way in the file. */
+/* Seconds after which a child is killed: the library does not return. */
 enum { PATIENCE_S = 60 };
 
 static _Noreturn void be_child(const request *q, int to)
@@ -293,13 +293,13 @@ static _Noreturn void be_child(const request *q, int to)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         (void)signal(fatal[i], SIG_DFL);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file for what is reported */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file: the parent reports the crash */
     (void)alarm(PATIENCE_S);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     out.works = q->creates ? create_file(q->path, q->set, q->image, &out.offset, out.text)
                            : find_array(q->path, q->set, &out.offset, out.text);
     ssize_t written = write(to, &out, sizeof(out));
-    _exit(written != (ssize_t)sizeof(out)); /* without what the library does at exit */
+    _exit(written != (ssize_t)sizeof(out)); /* not exit: the library may crash there */
 }
 
 static bool read_result(int from, result *out)
@@ -311,7 +311,7 @@ static bool read_result(int from, result *out)
     return got == (ssize_t)sizeof(*out);
 }
 
-/* The answer for a child that has told nothing. */
+/* Writes how a child ended that has sent no result. */
 static void explain_end(int status, char *text)
 {
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
