@@ -24,6 +24,7 @@ cell|2|parcels and cells
 collection|1|objects by index, steps
 window|3|arrays that grow, put and get
 store|0|objects on disk, within a budget
+percolation|0|data servers, engines
 cmd|3|the command ferry
 '
 find src -name '*.[ch]' | sort | xargs grep -HE '^#include ("[a-z_/0-9]+/|<ferry/)' |

@@ -19,6 +19,7 @@
 #include <ferry/mover_blocks.h>
 #include <ferry/mover_file.h>
 #include <ferry/object.h>
+#include <ferry/percolation.h>
 #include <ferry/scheduler.h>
 #include <ferry/store.h>
 #include <ferry/trace.h>

@@ -83,7 +83,8 @@ typedef struct ferry_store_stats {
 FERRY_API FERRY_MUST_USE int ferry_store_stats_get(ferry_store *store, ferry_store_stats *out);
 
 /* Reads all objects back and frees the store. NULL is ignored. After an error the store stays open,
- * and each object is where it was or in memory. FERRY_ESTATE: a handler runs. FERRY_EAGAIN: an
+ * and each object is where it was or in memory. FERRY_ESTATE: a handler runs, or percolation has
+ * started (percolation.h). FERRY_EAGAIN: an
  * object is leaving this rank; poll first. FERRY_ESYSTEM: an object cannot be read back.
  * FERRY_ENOMEM. ferry_close frees an open store without reading. [app thread, not in handlers |
  * waits for the disk] dmcs.txt 5.2. */

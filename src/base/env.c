@@ -37,6 +37,7 @@ static const known_variable known[] = {
     {"FERRY_BACKLOG_BYTES", 1, BIT(46)},
     {"FERRY_WAITING_BYTES", 1, BIT(46)},
     {"FERRY_MEMORY_BUDGET", 1, BIT(46)},
+    {"FERRY_SERVERS", 0, 65535},
     {"FERRY_DIRECTORY", 0, 0},
     {"FERRY_SCHEDULER", 0, 0},
     {"FERRY_SCHEDULER_", 0, 0},

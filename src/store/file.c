@@ -176,7 +176,7 @@ int fy_stored_pack(fy_stored *item)
         (image_label){.magic = MAGIC, .object = record->object.word, .size_bytes = data_bytes};
     find_place(item, size_bytes);
     s->stats.resident_bytes += data_bytes - item->size_bytes;
-    item->size_bytes = data_bytes;
+    fy_stored_measured(item, data_bytes);
     item->image = image;
     return 0;
 }

@@ -123,7 +123,7 @@ void fy_store_keep(ferry *f, fy_record *record)
     item->job.item = item;
     fy_list_init(&item->job.link);
     item->load = record->load;
-    item->size_bytes = fy_packed_bytes(f, record->type, record->data);
+    fy_stored_measured(item, fy_packed_bytes(f, record->type, record->data));
     record->stored = item;
     fy_list_insert(&s->resident, &item->link);
     s->stats.objects++;

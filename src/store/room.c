@@ -59,7 +59,7 @@ static void measure_last(ferry_store *s)
     if (state != FY_RESTING && state != FY_RUNNING && state != FY_PINNED)
         return;
     uint64_t before = item->size_bytes;
-    item->size_bytes = fy_packed_bytes(s->f, record->type, record->data);
+    fy_stored_measured(item, fy_packed_bytes(s->f, record->type, record->data));
     fy_store_count(s, item->size_bytes, before);
     if (before <= s->stats.budget_bytes)
         fy_stored_say_large(item);

@@ -53,16 +53,17 @@ typedef struct fy_stored {
     fy_link link; /* in `resident`, `out` or, when the object is gone, `places` */
     fy_record *record;
     ferry_store *store;
-    uint64_t object;      /* its name, kept when it is gone */
-    uint64_t size_bytes;  /* packed size, when it was last measured, or of its image */
-    uint64_t offset;      /* of its place in the file */
-    unsigned size_class;  /* its place has 2^size_class bytes; 0: no place */
-    bool untold;          /* no log line says yet that it cannot be read */
-    bool leaving;         /* its image is being written */
-    bool kept;            /* its image could not be written */
-    bool ahead;           /* its image is being read ahead, or was */
-    uint64_t image_bytes; /* bytes with which its image is counted; 0: none */
-    uint64_t look;        /* its rank in the last look ahead, if above the `look` of the store */
+    uint64_t object;             /* its name, kept when it is gone */
+    uint64_t size_bytes;         /* packed size, when it was last measured, or of its image */
+    _Atomic uint64_t told_bytes; /* the same, for schedulers on either thread */
+    uint64_t offset;             /* of its place in the file */
+    unsigned size_class;         /* its place has 2^size_class bytes; 0: no place */
+    bool untold;                 /* no log line says yet that it cannot be read */
+    bool leaving;                /* its image is being written */
+    bool kept;                   /* its image could not be written */
+    bool ahead;                  /* its image is being read ahead, or was */
+    uint64_t image_bytes;        /* bytes with which its image is counted; 0: none */
+    uint64_t look; /* its rank in the last look ahead, if above the `look` of the store */
     double load, granularity;
     void *image; /* NULL: not in memory */
     fy_job job;
@@ -99,6 +100,7 @@ struct ferry_store {
     uint32_t kept_count;     /* images that could not be written */
     uint64_t look;           /* of the last look ahead */
     ferry_store_stats stats; /* without the atomic counters */
+    struct fy_percolation *percolation; /* stands on this store (ferry/percolation.h); or NULL */
     _Atomic uint64_t reads, read_bytes, read_errors;
     fy_type *shadows[FY_TYPES_MAX]; /* NULL: a type that was not given to the store */
 };
@@ -106,6 +108,14 @@ struct ferry_store {
 static inline ferry_store *fy_store_of(const ferry *f)
 {
     return fy_objects_of(f)->store_state;
+}
+
+/* Notes the packed size. */
+static inline void fy_stored_measured(fy_stored *item, uint64_t size_bytes)
+{
+    item->size_bytes = size_bytes;
+    /* relaxed: who reads it needs nothing else of the item */
+    atomic_store_explicit(&item->told_bytes, size_bytes, memory_order_relaxed);
 }
 
 static inline fy_stored *fy_stored_at(fy_link *link)

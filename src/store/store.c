@@ -176,6 +176,9 @@ int ferry_store_close(ferry_store *s)
         return 0;
     if (fy_in_handler(s->f))
         return fy_fail(s->f, FERRY_ESTATE, "store_close: not allowed in a handler");
+    if (s->percolation != NULL)
+        return fy_fail(s->f, FERRY_ESTATE,
+                       "store_close: percolation needs the store; ferry_close closes both");
     int error = load_all(s);
     if (error == 0)
         fy_store_destroy(s);

@@ -68,6 +68,7 @@ rule_columns()
 # The height of each layer; layers of one height do not know each other.
 levels='base 0 port 1 launch 2 port/nodes 3 port/open 4 core 5 memory 6 object 7 balance 8 mover 8'
 levels="$levels cell 8 collection 9 window 9 store 9"
+levels="$levels percolation 10"
 # The order of the folders within a layer.
 inner='mover/geometry 1 mover/plan 2 mover/kernels 3 mover/run 4 mover/bind 5 mover/io 6'
 

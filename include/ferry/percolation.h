@@ -1,0 +1,75 @@
+/* Percolation: data servers keep objects on disk, and computing engines run their tasks.
+ *
+ * The first ranks of the job are data servers, the others are computing engines. Every schedulable
+ * object (balance.h) rests on a server, in memory or in its store (store.h). If it has tasks, the
+ * initiator of its server makes a token and has it read. The assembler offers the token to an
+ * engine with room, and moves the object there. The scheduler of the engine runs the tasks. The
+ * terminator moves the object back.
+ *
+ * After ferry_quiesce all schedulable objects are on servers. dmcs.txt 2.2, 5.2. */
+#ifndef FERRY_PERCOLATION_H
+#define FERRY_PERCOLATION_H
+
+#include <ferry/balance.h>
+#include <ferry/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a job is divided. */
+typedef struct ferry_percolation_options {
+    size_t size; /* sizeof(ferry_percolation_options) */
+    int servers; /* ranks 0 to servers - 1 are data servers; FERRY_SERVERS overrides it */
+    int window;  /* how many objects an engine has at most, with those on their way; 0: 4 */
+    int tasks;   /* how many tasks of an object an engine runs before it goes back; 0: 64 */
+} ferry_percolation_options;
+
+#define FERRY_PERCOLATION_OPTIONS_DEFAULTS                                                         \
+    {                                                                                              \
+        sizeof(ferry_percolation_options), 0, 0, 0                                                 \
+    }
+
+/* Divides the ranks and turns migration on. Each rank has opened a store: its budget limits what a
+ * server keeps in memory, and what an engine takes. With 0 servers it does nothing. Collective,
+ * before the first ferry_balance_add. Borrows `options`. FERRY_EINVAL: no engine is left, a number
+ * is out of its range, or ranks pass different `servers`. FERRY_ESTATE: a handler runs, this rank
+ * has no store, a scheduler works already, or FERRY_SCHEDULER names another. FERRY_EPEER: another
+ * rank could not start. FERRY_ENOMEM. [app thread, not in handlers | polls | may block]
+ * dmcs.txt 2.2. */
+FERRY_API FERRY_MUST_USE int ferry_percolation_start(ferry *f,
+                                                     const ferry_percolation_options *options);
+
+/* How many ranks are data servers; 0: percolation has not started. A program creates its objects
+ * there best: `ferry_rank(f) < ferry_percolation_servers(f)`. An object stays at the server that
+ * has created it, and one of an engine goes to the server that its name says. [app thread, handlers
+ * | never blocks] dmcs.txt 2.2. */
+FERRY_API int ferry_percolation_servers(const ferry *f);
+
+/* Counts of this rank. */
+typedef struct ferry_percolation_stats {
+    size_t size;              /* sizeof(ferry_percolation_stats) */
+    uint64_t initiated;       /* server: tokens made, one for each time an object had tasks */
+    uint64_t assembled;       /* server: objects sent up to an engine, */
+    uint64_t assembled_bytes; /* and their packed sizes */
+    uint64_t declined;        /* server: offers for which an engine had no room */
+    uint64_t kept;            /* server: objects whose tasks it ran itself */
+    uint64_t taken;           /* engine: objects that have come up */
+    uint64_t tasks;           /* engine: tasks that have run */
+    uint64_t terminated;      /* engine: objects sent back */
+    uint64_t peak_bytes;      /* engine: the most that it had and expected together */
+} ferry_percolation_stats;
+
+#define FERRY_PERCOLATION_STATS_DEFAULTS                                                           \
+    {                                                                                              \
+        sizeof(ferry_percolation_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0                                 \
+    }
+
+/* Fills `*out`, whose size the program has set; zeros before ferry_percolation_start. FERRY_EINVAL:
+ * that is not the size of such a struct. [app thread, handlers | never blocks] dmcs.txt 5.2. */
+FERRY_API FERRY_MUST_USE int ferry_percolation_stats_get(ferry *f, ferry_percolation_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

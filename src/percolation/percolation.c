@@ -1,0 +1,269 @@
+/* Percolation: how it starts, and the scheduler that hands each call to the part of this rank. */
+#include <ferry/percolation.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/collective.h>
+
+#include "base/alloc.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "percolation/state.h"
+#include "store/state.h"
+
+static const char NAME[] = "percolation";
+
+/* ferry_percolation_start has made the state and left it in the store. */
+static int create(ferry_scheduling *s, void **out)
+{
+    ferry_store *store = fy_store_of(s->f);
+    fy_percolation *p = store == NULL ? NULL : store->percolation;
+    if (p == NULL)
+        return FERRY_ESTATE;
+    p->window = ferry_scheduling_count(s, "WINDOW", p->window, 1, FY_WINDOW_MAX);
+    p->tasks = ferry_scheduling_count(s, "TASKS", p->tasks, 1, FY_STAY_TASKS_MAX);
+    p->customers = fy_calloc((size_t)p->ranks, sizeof *p->customers);
+    p->askings = fy_calloc((size_t)p->servers, sizeof *p->askings);
+    p->expected = fy_calloc((size_t)p->window, sizeof *p->expected);
+    if (p->customers == NULL || p->askings == NULL || p->expected == NULL)
+        return FERRY_ENOMEM;
+    for (int rank = p->servers; rank < p->ranks; rank++)
+        p->engines += ferry_scheduling_accepts(s, rank);
+    *out = p;
+    return 0;
+}
+
+static void free_state(fy_percolation *p)
+{
+    free(p->customers);
+    free(p->askings);
+    free(p->expected);
+    free(p);
+}
+
+static void destroy(ferry_scheduling *s, void *state)
+{
+    ferry_store *store = fy_store_of(s->f);
+    if (store != NULL)
+        store->percolation = NULL;
+    free_state(state);
+}
+
+static ferry_schedulable *next(ferry_scheduling *s, void *state)
+{
+    fy_percolation *p = state;
+    if (!fy_percolation_serves(p))
+        return fy_engine_next(s, p);
+    fy_assembler_offer(s, p); /* migration may have been off */
+    return fy_initiator_next(s, p);
+}
+
+static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    fy_percolation *p = state;
+    if (fy_percolation_serves(p))
+        fy_initiator_rest(s, p, item);
+    else
+        fy_engine_rest(s, p, item);
+}
+
+static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    fy_percolation *p = state;
+    if (fy_percolation_serves(p))
+        fy_initiator_notify(s, p, item);
+    else
+        fy_engine_notify(p, item);
+}
+
+static void remove_item(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    fy_percolation *p = state;
+    (void)s;
+    if (fy_percolation_serves(p))
+        fy_initiator_remove(p, item);
+    else
+        fy_engine_remove(p, item);
+}
+
+static bool empty(ferry_scheduling *s, void *state)
+{
+    const fy_percolation *p = state;
+    bool alone = p->engines == 0 || !ferry_scheduling_is_on(s);
+    if (fy_percolation_serves(p))
+        return p->own.count == 0 && (!alone || p->tokens.count == 0);
+    return p->queue.count == 0 && p->leaving.count == 0;
+}
+
+static void message(ferry_scheduling *s, void *state, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    fy_percolation *p = state;
+    if (fy_percolation_serves(p))
+        fy_assembler_message(s, p, source, words);
+    else
+        fy_engine_message(s, p, source, words);
+}
+
+static void members(ferry_scheduling *s, void *state)
+{
+    fy_percolation *p = state;
+    if (fy_percolation_serves(p))
+        fy_assembler_members(s, p);
+    else
+        fy_engine_members(s, p);
+}
+
+static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
+{
+    const fy_percolation *p = state;
+    (void)s;
+    if (!fy_percolation_serves(p))
+        return after == NULL ? p->queue.first : after->next;
+    if (after == NULL)
+        return p->own.first != NULL ? p->own.first : p->tokens.first;
+    return after == p->own.last ? p->tokens.first : after->next;
+}
+
+static const ferry_scheduler scheduler = {
+    .size = sizeof scheduler,
+    .name = NAME,
+    .create = create,
+    .destroy = destroy,
+    .next = next,
+    .activate = activate,
+    .notify = notify,
+    .remove = remove_item,
+    .empty = empty,
+    .message = message,
+    .members = members,
+    .ahead = ahead,
+};
+
+/* Reads the options, and whether this rank can start at all. */
+static int check(ferry *f, const ferry_percolation_options *given, ferry_percolation_options *out)
+{
+    if (given == NULL)
+        return fy_fail(f, FERRY_EINVAL, "percolation_start: the options are missing");
+    int error =
+        fy_read_sized(f, "percolation_start: ferry_percolation_options", given, out, sizeof *out);
+    uint64_t servers = error == 0 && out->servers > 0 ? (uint64_t)out->servers : 0;
+    const int starting = fy_objects_of(f)->info.starting;
+    const int ranks = starting != 0 ? starting : ferry_ranks(f);
+    if (error != 0)
+        return error;
+    if (out->servers < 0 || out->servers >= ranks || out->window < 0 ||
+        out->window > FY_WINDOW_MAX || out->tasks < 0 || out->tasks > FY_STAY_TASKS_MAX)
+        return fy_fail(f, FERRY_EINVAL,
+                       "percolation_start: servers is %d, window %d, tasks %d; expected 0 to %d, "
+                       "0 to %d and 0 to %d",
+                       out->servers, out->window, out->tasks, ranks - 1, FY_WINDOW_MAX,
+                       FY_STAY_TASKS_MAX);
+    if (fy_env_number_within("FERRY_SERVERS", 0, (uint64_t)ranks - 1, &servers) != 0)
+        return fy_fail(f, FERRY_EINVAL, "percolation_start: %s", fy_error_text());
+    out->servers = (int)servers;
+    return 0;
+}
+
+static int choose(ferry *f)
+{
+    if (fy_store_of(f) == NULL)
+        return fy_fail(f, FERRY_ESTATE,
+                       "percolation_start: this rank has no store; call "
+                       "ferry_store_open first");
+    if (fy_scheduling_of(f)->scheduler != NULL)
+        return fy_fail(f, FERRY_ESTATE, "percolation_start: scheduler %s is at work already",
+                       ferry_balance_scheduler(f));
+    int error = ferry_scheduler_register(f, &scheduler);
+    if (error == 0)
+        error = ferry_balance_choose(f, NAME);
+    if (error == 0 && strcmp(ferry_balance_scheduler(f), NAME) != 0)
+        error = fy_fail(f, FERRY_ESTATE,
+                        "percolation_start: FERRY_SCHEDULER is \"%s\"; with data servers the "
+                        "scheduler is percolation: unset it",
+                        ferry_balance_scheduler(f));
+    return error;
+}
+
+static int prepare(ferry *f, const ferry_percolation_options *o)
+{
+    enum { WINDOW = 4, TASKS = 64 };
+    int error = choose(f);
+    if (error != 0)
+        return error;
+    ferry_store *store = fy_store_of(f);
+    fy_percolation *p = fy_calloc(1, sizeof *p);
+    if (p == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "percolation_start: no memory");
+    p->rank = ferry_rank(f);
+    p->ranks = ferry_ranks(f);
+    p->servers = o->servers;
+    p->window = o->window != 0 ? o->window : WINDOW;
+    p->tasks = o->tasks != 0 ? o->tasks : TASKS;
+    p->budget_bytes = store->stats.budget_bytes;
+    store->percolation = p;
+    error = store->objects->watch->prepare(f);
+    if (error == 0 || store->percolation == NULL)
+        return error;
+    store->percolation = NULL;
+    free_state(p);
+    return error;
+}
+
+/* Whether all ranks could start, with as many servers. */
+static int agree(ferry *f, int error, int servers)
+{
+    int64_t most[3] = {servers, -servers, -error}; /* errors are negative */
+    int failed = ferry_allreduce(f, FERRY_INT64, FERRY_MAX, most, most, 3);
+    if (error != 0 || failed != 0)
+        return error != 0 ? error : failed;
+    if (most[2] != 0)
+        return fy_fail(f, FERRY_EPEER, "percolation_start: another rank could not start: %s",
+                       ferry_strerror((int)-most[2]));
+    if (most[0] != -most[1])
+        return fy_fail(f, FERRY_EINVAL,
+                       "percolation_start: servers is %d here, and %d to %d on all ranks; "
+                       "expected the same number",
+                       servers, (int)-most[1], (int)most[0]);
+    return 0;
+}
+
+int ferry_percolation_start(ferry *f, const ferry_percolation_options *options)
+{
+    ferry_percolation_options known = FERRY_PERCOLATION_OPTIONS_DEFAULTS;
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "percolation_start: not allowed in a handler");
+    int error = check(f, options, &known);
+    if (error == 0 && known.servers != 0)
+        error = prepare(f, &known);
+    error = agree(f, error, known.servers);
+    return error == 0 && known.servers != 0 ? ferry_balance_enable(f, true) : error;
+}
+
+static fy_percolation *state_of(const ferry *f)
+{
+    const ferry_store *store = fy_store_of(f);
+    return store == NULL ? NULL : store->percolation;
+}
+
+int ferry_percolation_servers(const ferry *f)
+{
+    const fy_percolation *p = state_of(f);
+    return p == NULL ? 0 : p->servers;
+}
+
+int ferry_percolation_stats_get(ferry *f, ferry_percolation_stats *out)
+{
+    ferry_percolation_stats now = FERRY_PERCOLATION_STATS_DEFAULTS;
+    const fy_percolation *p = state_of(f);
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "percolation_stats_get: the result is missing");
+    const fy_object_calls *calls = fy_objects_of(f)->calls;
+    calls->lock(f);
+    if (p != NULL)
+        now = p->stats;
+    calls->unlock(f);
+    return fy_write_sized(f, "percolation_stats_get: ferry_percolation_stats", out, &now,
+                          sizeof now);
+}
