@@ -12,6 +12,14 @@
  * is not a number from 1 to `max`. A line on standard error says so. */
 bool cmd_read_ranks(const char *command, int letter, const char *text, int max, int *out);
 
+/* Sets FERRY_SERVERS to the number that option -`letter` of `ferry COMMAND` gives. False: it is not
+ * a number of ranks. A line on standard error says so. */
+bool cmd_set_servers(const char *command, int letter, const char *text);
+
+/* Whether a job of `ranks` ranks has engines besides the data servers of FERRY_SERVERS. If it has
+ * none, a line on standard error says so. */
+bool cmd_check_servers(const char *command, int ranks);
+
 /* Runs `argv` as a child and passes signals on. Returns its exit status, or 128 + the signal that
  * ended it. Sets whether it has opened a rank. If no child can be made, a line of `ferry COMMAND`
  * on standard error says why, and the status is CMD_LAUNCH_STATUS. */

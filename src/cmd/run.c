@@ -11,13 +11,14 @@
 #define RANKS_MAX 1024
 
 static const char help[] =
-    "usage: ferry run [-n N] [-m N] [--join FOLDER] [--label] [--threads] [--bindings]\n"
-    "           PROGRAM [ARGUMENT]...\n"
+    "usage: ferry run [-n N] [-m N] [--servers N] [--join FOLDER] [--label] [--threads]\n"
+    "           [--bindings] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM as a job of N ranks on this machine and ends with its exit status.\n"
     "\n"
     "  -n, --ranks N      how many ranks, 1 to 1024; 1 by default; -np N is the same\n"
     "  -m, --ranks-max N  how many ranks there may be, with those that join later\n"
+    "  -d, --servers N    ranks 0 to N-1 are data servers, the others computing engines\n"
     "  -j, --join FOLDER  make FOLDER: other processes join by it (ferry join)\n"
     "  -l, --label        begin each line of output with \"[rank] \"\n"
     "  -t, --threads      ranks are threads of one process; PROGRAM must use ferry_main\n"
@@ -33,10 +34,15 @@ static const char help[] =
     "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'}, {"ranks-max", required_argument, NULL, 'm'},
-    {"join", required_argument, NULL, 'j'},  {"label", no_argument, NULL, 'l'},
-    {"threads", no_argument, NULL, 't'},     {"bindings", no_argument, NULL, 'b'},
-    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'n'},
+    {"ranks-max", required_argument, NULL, 'm'},
+    {"servers", required_argument, NULL, 'd'},
+    {"join", required_argument, NULL, 'j'},
+    {"label", no_argument, NULL, 'l'},
+    {"threads", no_argument, NULL, 't'},
+    {"bindings", no_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static int wrong_usage(void)
@@ -50,7 +56,7 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
 {
     int option;
     /* '+': options after PROGRAM are the program's own. */
-    while ((option = getopt_long(argc, argv, "+n:m:j:ltbh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+n:m:d:j:ltbh", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
             if (strcmp(optarg, "p") == 0 && optind < argc) /* -np N, as in mpirun */
@@ -60,6 +66,10 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
             break;
         case 'm':
             if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks_max))
+                return wrong_usage();
+            break;
+        case 'd':
+            if (!cmd_set_servers("run", option, optarg))
                 return wrong_usage();
             break;
         case 'j':
@@ -124,6 +134,8 @@ int cmd_run(int argc, char **argv)
                 options.ranks_max, options.ranks, options.ranks);
         return wrong_usage();
     }
+    if (!cmd_check_servers("run", options.ranks))
+        return wrong_usage();
     say_ignored(&options);
     status = ferry_launch(&options, argv + optind);
     if (status < 0) {

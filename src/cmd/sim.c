@@ -127,6 +127,8 @@ bool cmd_sim_option(const char *command, int letter, const char *value)
         return set_ranks("FERRY_RANKS", value, command, letter);
     case 'm':
         return set_ranks("FERRY_RANKS_MAX", value, command, letter);
+    case 'd':
+        return cmd_set_servers(command, letter, value);
     case 's':
         return set_number("FERRY_SIM_SEED", value, 0, UINT64_MAX, command, letter) &&
                setenv("FERRY_SEED", value, 0) == 0;

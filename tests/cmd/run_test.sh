@@ -30,6 +30,14 @@ expect 2 "$ferry" run -n abc true
 expect 2 "$ferry" run -n 5000 true
 expect 2 "$ferry" run -n 4x true
 expect 2 "$ferry" run -n -3 true
+expect 2 "$ferry" run -n 3 --servers x true
+says err '-d x: must be a number of data servers'
+expect 2 "$ferry" run -n 3 --servers 3 true
+says err '3 data servers leave no computing engine of 3 ranks; expected 0 to 2'
+expect 0 "$ferry" run -n 3 --servers 2 sh -c 'echo "$FERRY_SERVERS"'
+says out '^2$'
+expect 0 "$ferry" run -n 3 -d 0 sh -c 'echo "$FERRY_SERVERS"'
+says out '^0$'
 expect 2 "$ferry" run --fast true
 says err 'fast'
 expect 2 "$ferry" info now
