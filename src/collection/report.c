@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "collection/state.h"
-#include "core/why.h"
 
 /* A buffer to append text to. Text beyond its size is cut off. */
 typedef struct text {
@@ -131,16 +130,6 @@ bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
     return tell_round(&t, c);
 }
 
-static bool why_line(fy_why *why, const text *t)
-{
-    enum { ROOM = 2 };
-    if (t->used + ROOM >= sizeof why->text - why->used)
-        return false;
-    int count = snprintf(why->text + why->used, sizeof why->text - why->used, "%s\n", t->out);
-    why->used += count > 0 ? (size_t)count : 0;
-    return true;
-}
-
 void fy_collections_why(ferry *f, fy_why *why)
 {
     fy_collections *all = fy_collections_of(f);
@@ -152,12 +141,14 @@ void fy_collections_why(ferry *f, fy_why *why)
         for (fy_link *link = c->elements.next; link != &c->elements && shown < SHOWN;
              link = link->next) {
             text t = {.out = line, .size = sizeof line};
-            shown += tell_element(&t, fy_element_at(link)) && why_line(why, &t);
+            if (tell_element(&t, fy_element_at(link)) && ++shown)
+                fy_why_line(why, "%s", line);
         }
         size_t index = 0;
         for (const fy_known *k; shown < SHOWN && (k = fy_table_next(&c->known, &index)) != NULL;) {
             text t = {.out = line, .size = sizeof line};
-            shown += tell_queue(&t, c, k) && why_line(why, &t);
+            if (tell_queue(&t, c, k) && ++shown)
+                fy_why_line(why, "%s", line);
         }
     }
 }

@@ -74,7 +74,7 @@ enum {
     FY_FRAME_ASKS = 1,     /* its target may answer with more than the end of an operation */
     FY_FRAME_TAGGED = 2,   /* a poll for a tag selects among these frames */
     FY_FRAME_MAY_TAG = 4,  /* a poll for a tag selects among those of these frames with a tag */
-    FY_FRAME_WRITES = 8,   /* writes memory; without a tag it stays behind frames that are kept */
+    FY_FRAME_WRITES = 8,   /* writes memory; without a tag it stays after frames that are kept */
     FY_FRAME_READS = 16,   /* reads memory: frames that write and are kept run first */
     FY_FRAME_LENDABLE = 32 /* its data may be lent (lend.c) */
 };
@@ -308,7 +308,7 @@ static inline const fy_route *fy_message_route(const ferry *f, uint64_t object)
 /* Sends a message to an object on `rank` by the data lane, as fy_send does. From now on it counts
  * as work of `rank`. If this rank only passes it on, the caller counts it as finished here. `own`:
  * it is a message of this rank. While the rank's credit is withdrawn or other own messages wait, it
- * waits behind them, and no other frame waits for it. If the object has a route
+ * waits after them, and no other frame waits for it. If the object has a route
  * (fy_message_route), `rank` is the route's. */
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 
@@ -616,7 +616,8 @@ FY_SHARED void fy_log(const ferry *f, const char *format, ...)
 FY_SHARED void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
 
 /* Adds a line to what a rank tells of itself. Text without room is left out. */
-void fy_why_line(fy_why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+FY_SHARED void fy_why_line(fy_why *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* When the clock was last read for the account: a time for uses that need no precise one. And the
  * seconds since a time of this kind. [application thread] */

@@ -233,8 +233,8 @@ static void part(ferry *f)
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
         int successor = stands ? named : fy_peer_taker(f, f->rank);
-        /* Without a successor nothing is waited for: objects that two leaving ranks have sent each
-         * other may never come, since nobody knows their type and nobody takes them. */
+        /* Without a successor this rank does not wait for objects. Two leaving ranks may have sent
+         * each other objects whose type the other does not know: these never arrive. */
         if (successor < 0)
             return;
         if (!all_came(f) || !layers_leave(f, successor))

@@ -91,6 +91,7 @@ struct ferry {
     int told;                  /* 1 + the peer that was told of it last */
     _Atomic int refuser;       /* 1 + the peer that told this rank last */
     uint64_t refused_since_ns; /* 0: none was in the last round */
+    int taker;                 /* with FY_DOING_SEND: the rank to which the call sends */
     uint32_t short_rounds;     /* see fy_progress */
     uint64_t done_before;      /* as the present call of ferry_poll found it */
     /* Words beside `due` that are 0 while nothing has come: the word of the layer that asked for

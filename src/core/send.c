@@ -260,6 +260,13 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
     fy_account_wait(f, f->ops->host.now(f->port) + patience->pause_ns);
 }
 
+/* A call begins to wait until it can send to `rank`, for reports. */
+static inline fy_doing begin_waiting(ferry *f, int rank)
+{
+    f->taker = rank;
+    return fy_account_enter(f, FY_DOING_SEND);
+}
+
 /* A rank that never finds its ring full never polls, and would not learn that it has lost credit.
  * So it looks at the control lane whenever it has sent a part of what its credit allows. */
 static __attribute__((cold, noinline)) bool pace(ferry *f, uint64_t object, int rank, bool look)
@@ -271,7 +278,7 @@ static __attribute__((cold, noinline)) bool pace(ferry *f, uint64_t object, int 
         (void)fy_control_look(f);
     if (!must_wait(f, rank))
         return look;
-    fy_doing before = fy_account_enter(f, f->account.base);
+    fy_doing before = begin_waiting(f, rank);
     fy_patience patience = {0};
     while (f->carried == 0 && must_wait(f, rank))
         wait_for_room(f, true, &patience);
@@ -288,7 +295,7 @@ bool fy_message_pace(ferry *f, uint64_t object, int rank)
 
 static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)
 {
-    fy_doing before = fy_account_enter(f, f->account.base);
+    fy_doing before = begin_waiting(f, rank);
     fy_patience patience = {0};
     bool held = fy_op_hold(f, frame->op, true);
     int error = FERRY_EAGAIN;
@@ -353,7 +360,7 @@ static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *f
                                            const char *call)
 {
     (void)call;
-    fy_doing before = fy_account_enter(f, f->account.base);
+    fy_doing before = begin_waiting(f, rank);
     fy_patience patience = {0};
     atomic_bool lent = false;
     int error = FERRY_EAGAIN;

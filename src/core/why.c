@@ -86,6 +86,11 @@ static void tell(ferry *f, fy_why *why)
     why->used = 0;
     if (f->account.quiet_ns != 0)
         fy_why_line(why, "nothing to do for %.2f s", fy_why_age(f, f->account.quiet_ns));
+    if (f->account.base == FY_DOING_SEND && f->taker != f->rank)
+        fy_why_line(why,
+                    fy_credit_is_withdrawn(f) ? "no credit to send to rank %d"
+                                              : ">%d has not taken what this rank sends",
+                    f->taker);
     tell_operations(f, why);
     tell_groups(f, why);
     if (q->last_created != q->last_finished)
@@ -142,7 +147,7 @@ void fy_why_helper(ferry *f)
     if (asked)
         f->ops->diagnosis.answer(f->port, why.text, why.used);
     if (framed)
-        print(f, "runs a task, and behind it:", &why);
+        print(f, "runs a task, and after it:", &why);
 }
 
 fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame)

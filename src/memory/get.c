@@ -74,14 +74,11 @@ static int get_remote(ferry *f, int rank, const ferry_piece *what, const ferry_t
 /* A get without a track: the call waits for its end. */
 static int get_and_wait(ferry *f, int rank, const ferry_piece *what)
 {
-    if (fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE,
-                       "get: without track it waits, which is not allowed inside a handler; %p on "
-                       "rank %d is not in the shared heap of this node",
-                       what->source, rank);
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
-    int error = get_remote(f, rank, what, &track);
+    int error = fy_memory_check_wait(f, "get", rank);
+    if (error == 0)
+        error = get_remote(f, rank, what, &track);
     if (error == 0)
         error = ferry_op_wait(f, &op);
     if (error == FERRY_ERANGE)

@@ -185,6 +185,15 @@ int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, co
     return 0;
 }
 
+__attribute__((cold)) int fy_memory_check_wait(ferry *f, const char *call, int rank)
+{
+    if (!fy_in_handler(f))
+        return 0;
+    return fy_fail(f, FERRY_ESTATE,
+                   "%s: without track it waits for rank %d, which is not allowed inside a handler",
+                   call, rank);
+}
+
 __attribute__((cold)) int fy_memory_refuse_here(ferry *f, const char *call, const void *local,
                                                 size_t size_bytes)
 {

@@ -61,17 +61,16 @@ static inline bool may_copy(ferry *f, const progress *p, const void *remote, siz
 
 static int get_part(ferry *f, progress *p, const ferry_piece *piece)
 {
-    if (p->wait.word != 0 && fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE,
-                       "%s: without track it waits, which is not allowed inside a handler",
-                       p->name);
+    int error = p->wait.word == 0 ? 0 : fy_memory_check_wait(f, p->name, p->rank);
+    if (error != 0)
+        return error;
     const ferry_track track = {.size = sizeof(track),
                                .completed = on_part,
                                .completed_arg = p->group,
                                .failed = on_part,
                                .failed_arg = p->group};
     uint32_t op;
-    int error = fy_op_start(f, &track, p->rank, 0, piece->size_bytes, &op);
+    error = fy_op_start(f, &track, p->rank, 0, piece->size_bytes, &op);
     if (error != 0)
         return error;
     p->group->parts++;

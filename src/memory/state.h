@@ -109,6 +109,9 @@ int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, co
  * other rank can refuse. For smaller sizes, asking costs too much. */
 enum { FY_UNCHECKED_BYTES = 1024 * 1024 };
 
+/* Checks that a call without a track may wait for `rank`. FERRY_ESTATE: not in a handler. */
+int fy_memory_check_wait(ferry *f, const char *call, int rank);
+
 /* Sets the error message that the range on this rank is not all mapped. Returns FERRY_ERANGE. */
 int fy_memory_refuse_here(ferry *f, const char *call, const void *local, size_t size_bytes);
 

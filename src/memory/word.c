@@ -57,14 +57,11 @@ static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track
 
 static int ask_and_wait(ferry *f, const query *q, uint64_t *out)
 {
-    if (fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE,
-                       "%s: without track it waits for rank %d, which is not allowed inside a "
-                       "handler",
-                       q->name, q->rank);
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
-    int error = ask(f, q, out, &track);
+    int error = fy_memory_check_wait(f, q->name, q->rank);
+    if (error == 0)
+        error = ask(f, q, out, &track);
     return error == 0 ? ferry_op_wait(f, &op) : error;
 }
 

@@ -119,6 +119,7 @@ typedef enum fy_doing {
     FY_DOING_COLLECTIVE,
     FY_DOING_QUIESCE,
     FY_DOING_CLOSE,
+    FY_DOING_SEND, /* in a call that sends and waits for room */
 } fy_doing;
 
 typedef struct fy_port_ops fy_port_ops;

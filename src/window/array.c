@@ -471,20 +471,35 @@ size_t fy_action_bytes(const fy_action *what)
     return what->count * fy_type_bytes((ferry_type)what->type);
 }
 
-/* Whether a live rank other than `rank` has `kind`. */
-static bool is_held(ferry *f, const fy_array *array, int rank, fy_held kind)
+/* A live rank other than `rank` that has `kind`; -1: there is none. */
+static int holder_of(ferry *f, const fy_array *array, int rank, fy_held kind)
 {
     for (uint32_t r = 0; r < array->ranks; r++)
         if (array->holders[r] == kind && (int)r != rank && fy_window_is_alive(f, (int)r))
-            return true;
-    return false;
+            return (int)r;
+    return -1;
+}
+
+static int conflict_of(ferry *f, const fy_array *array, int rank, fy_held kind)
+{
+    int holder = holder_of(f, array, rank, FY_HELD_EXCLUSIVE);
+    return holder >= 0 ? holder
+                       : holder_of(f, array, rank,
+                                   kind == FY_HELD_SHARED ? FY_HELD_AWAITED : FY_HELD_SHARED);
+}
+
+int fy_array_holder(ferry *f, fy_array *array, int rank, fy_held kind)
+{
+    (void)lock_take(f, &array->lock);
+    int holder = conflict_of(f, array, rank, kind);
+    lock_give(&array->lock);
+    return holder;
 }
 
 bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind)
 {
     (void)lock_take(f, &array->lock); /* each byte is right even if the holder has died */
-    bool free = !is_held(f, array, rank, FY_HELD_EXCLUSIVE) &&
-                !is_held(f, array, rank, kind == FY_HELD_SHARED ? FY_HELD_AWAITED : FY_HELD_SHARED);
+    bool free = conflict_of(f, array, rank, kind) < 0;
     if (free)
         array->holders[rank] = (uint8_t)kind;
     else if (kind == FY_HELD_EXCLUSIVE)

@@ -14,6 +14,25 @@
 
 enum { LOOK_NS = 1000 * 1000, TRY_NS = 20 * 1000 };
 
+/* The cause for which an operation without a track fails. */
+static const char *cause_text(int error)
+{
+    switch (error) {
+    case FERRY_ETOOLONG:
+        return "its value is larger than the memory given";
+    case FERRY_EINVAL:
+        return "its value has another size than the operation";
+    case FERRY_ERANGE:
+        return "the index lies before the array";
+    case FERRY_EPEER:
+        return "its rank is gone, or a rank died while it changed the element";
+    case FERRY_ENOMEM:
+        return "no memory for its value";
+    default:
+        return ferry_strerror(error);
+    }
+}
+
 /* Ends a call. Returns its error, else the first error of an operation. */
 static int finish(ferry_window *w, const char *call, int error)
 {
@@ -22,7 +41,7 @@ static int finish(ferry_window *w, const char *call, int error)
     if (error != 0 || first == 0)
         return error;
     return fy_fail(w->f, first, "%s: an operation on element %lld of rank %d failed: %s", call,
-                   (long long)w->error_index, w->error_rank, ferry_strerror(first));
+                   (long long)w->error_index, w->error_rank, cause_text(first));
 }
 
 void fy_window_open_note(ferry_window *w, int rank)
@@ -32,15 +51,61 @@ void fy_window_open_note(ferry_window *w, int rank)
                  (w->fenced || peer->started || peer->locked != FY_HELD_NOT);
 }
 
-static uint32_t asked_of(const ferry_window *w, int rank)
+/* Waits a while for `rank`, which `what`. fy_windows_why reports it. */
+static void await(ferry_window *w, int rank, const char *what, uint64_t pause_ns)
 {
-    return rank < 0 ? w->asked : w->peers[rank].asked;
+    w->awaits = what;
+    w->awaited = rank;
+    (void)ferry_wait(w->f, pause_ns);
+    w->awaits = NULL;
+}
+
+static void tell_wait(fy_why *why, const ferry_window *w)
+{
+    if (w->awaits == NULL)
+        return;
+    if (w->awaits_lock >= 0)
+        fy_why_line(why, ">%d %s the lock of rank %d in a window", w->awaited, w->awaits,
+                    w->awaits_lock);
+    else
+        fy_why_line(why, ">%d %s", w->awaited, w->awaits);
+}
+
+void fy_windows_why(ferry *f, fy_why *why)
+{
+    fy_windows *all = fy_windows_of(f);
+    if (all == NULL)
+        return;
+    for (fy_link *link = all->windows.next; link != &all->windows; link = link->next)
+        tell_wait(why, (ferry_window *)(void *)link);
+    for (fy_link *link = all->lock_waits.next; link != &all->lock_waits; link = link->next) {
+        const fy_lock_wait *wait = (fy_lock_wait *)(void *)link;
+        int holder = fy_array_holder(f, wait->window->array, wait->rank, (fy_held)wait->kind);
+        if (holder >= 0)
+            fy_why_line(why, "rank %d waits for this rank's lock in a window; rank %d holds it",
+                        wait->rank, holder);
+    }
+}
+
+/* A rank of which answers are awaited: `rank`, or if that is -1 any rank. -1: there is none. */
+static int unanswered(const ferry_window *w, int rank)
+{
+    const int first = rank < 0 ? 0 : rank, last = rank < 0 ? w->ranks - 1 : rank;
+    for (int r = first; r <= last && w->asked > 0; r++)
+        if (w->peers[r].asked > 0)
+            return r;
+    return -1;
+}
+
+static void settle(ferry_window *w, int rank, const char *what)
+{
+    for (int other; (other = unanswered(w, rank)) >= 0;)
+        await(w, other, what, LOOK_NS);
 }
 
 void fy_window_settle(ferry_window *w, int rank)
 {
-    while (asked_of(w, rank) > 0)
-        (void)ferry_wait(w->f, LOOK_NS);
+    settle(w, rank, "has not answered an operation on its elements in a window");
 }
 
 /* The cause of an error. Ranks that learn of a death at different times may call different
@@ -201,7 +266,7 @@ int ferry_window_start(ferry_window *w, const int *ranks, int count)
         while (w->peers[ranks[i]].posts == 0) {
             if (!fy_window_is_alive(w->f, ranks[i]))
                 return fy_window_check_rank(w, "window_start", ranks[i]);
-            (void)ferry_wait(w->f, LOOK_NS);
+            await(w, ranks[i], "has not called ferry_window_post for this rank", LOOK_NS);
         }
     }
     for (int i = 0; i < count; i++) {
@@ -219,7 +284,7 @@ static int complete_at(ferry_window *w, int rank)
 {
     fy_window_peer *peer = &w->peers[rank];
     while (!peer->go && fy_window_is_alive(w->f, rank))
-        (void)ferry_wait(w->f, LOOK_NS);
+        await(w, rank, "waits in a window for other ranks' ferry_window_complete", LOOK_NS);
     if (peer->go) {
         fy_window_carry_out(w, rank);
         return 0;
@@ -286,8 +351,9 @@ int ferry_window_wait(ferry_window *w)
     int error = check_posted(w, "window_wait");
     if (error != 0)
         return error;
-    while (w->exposures > 0)
-        (void)ferry_wait(w->f, LOOK_NS);
+    for (int rank = 0; w->exposures > 0; rank = (rank + 1) % w->ranks)
+        if (w->peers[rank].exposed != FY_EXPOSED_NOT)
+            await(w, rank, "has not ended ferry_window_complete", LOOK_NS);
     return exposure_end(w);
 }
 
@@ -305,8 +371,13 @@ int ferry_window_test(ferry_window *w)
 
 static int lock_near(ferry_window *w, int rank, fy_held kind)
 {
-    while (!fy_array_lock(w->f, w->peers[rank].array, ferry_rank(w->f), kind)) {
-        (void)ferry_wait(w->f, TRY_NS);
+    fy_array *array = w->peers[rank].array;
+    while (!fy_array_lock(w->f, array, ferry_rank(w->f), kind)) {
+        const int holder = fy_array_holder(w->f, array, ferry_rank(w->f), kind);
+        w->awaits_lock = rank;
+        if (holder >= 0)
+            await(w, holder, "holds", TRY_NS);
+        w->awaits_lock = -1;
         if (!fy_window_is_alive(w->f, rank))
             return fy_window_check_rank(w, "window_lock", rank);
     }
@@ -336,7 +407,9 @@ int ferry_window_lock(ferry_window *w, ferry_window_lock_kind kind, int rank)
     error = fy_window_ask_lock(w, rank, held);
     if (error != 0)
         return error;
-    fy_window_settle(w, rank);
+    w->awaits_lock = rank;
+    settle(w, rank, "has not granted");
+    w->awaits_lock = -1;
     if (peer->locked != FY_HELD_NOT)
         return 0;
     w->error = 0;

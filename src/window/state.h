@@ -196,6 +196,8 @@ struct ferry_window {
     int error_rank;
     int64_t error_index;
     int exposure_error;
+    const char *awaits;       /* why a call waits for rank `awaited`; NULL: no call waits */
+    int awaited, awaits_lock; /* awaits_lock: the rank whose lock is wanted; -1: none */
     struct fy_attribute *attributes;
     size_t attribute_count;
 };
@@ -281,6 +283,12 @@ static inline _Atomic uint64_t *fy_array_word(fy_array *array, int64_t index)
  * lock. */
 bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind);
 void fy_array_unlock(ferry *f, fy_array *array, int rank);
+
+/* A live rank for which `kind` of `rank` has to wait; -1: there is none. */
+int fy_array_holder(ferry *f, fy_array *array, int rank, fy_held kind);
+
+/* Reports the ranks for which window calls wait, and those that wait for a lock of this rank. */
+void fy_windows_why(ferry *f, fy_why *why);
 
 /* Whether type and reduction of the action are valid. */
 bool fy_action_is_right(const fy_action *what);

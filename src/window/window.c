@@ -116,7 +116,8 @@ const fy_layer_ops fy_window_layer = {.layer = FY_LAYER_WINDOW,
                                       .close = close_windows,
                                       .progress = progress,
                                       .busy = busy,
-                                      .peer_gone = peer_gone};
+                                      .peer_gone = peer_gone,
+                                      .why = fy_windows_why};
 
 /* This rank's part of a new window: its memory and first values. */
 static int fill(ferry_window *w, const ferry_window_options *options)
@@ -211,6 +212,7 @@ static ferry_window *prepare(ferry *f, const ferry_window_options *options)
     w->direct = options->direct;
     w->ranks = ferry_ranks(f);
     w->id = ++all->id;
+    w->awaits_lock = -1;
     fy_list_init(&w->queue);
     fy_list_insert(&all->windows, &w->link);
     fy_layer_due(w->f, FY_LAYER_WINDOW);

@@ -186,6 +186,41 @@ static void hang_in_barrier(ferry *f)
     (void)ferry_barrier(f);
 }
 
+/* Rank 0 has the lock of rank 1 in a window, and waits for a message of rank 1, which wants it too.
+ */
+static void hang_in_lock(ferry *f)
+{
+    ferry_window *w;
+    const int target = ferry_ranks(f) - 1;
+    if (ferry_window_create(f, NULL, &w) != 0)
+        fail(f, "window");
+    if (ferry_rank(f) == 0 && ferry_window_lock(w, FERRY_WINDOW_EXCLUSIVE, target) != 0)
+        fail(f, "lock");
+    (void)ferry_barrier(f);
+    if (ferry_rank(f) == 1 && ferry_window_lock(w, FERRY_WINDOW_SHARED, target) != 0)
+        fail(f, "lock");
+    hang_in_receive(f, 1);
+}
+
+/* Rank 0 floods rank 1 with requests, or with messages to its object. Rank 1 sleeps in the program.
+ */
+static void hang_in_send(ferry *f, bool to_object)
+{
+    ferry_handler handler, nudged;
+    ferry_object objects[OBJECTS];
+    make(f, &handler, false, objects);
+    if (ferry_handler_register(f, "nudge", nudge, &nudged) != 0 ||
+        ferry_broadcast(f, 1, objects, sizeof objects) != 0)
+        fail(f, "register");
+    if (ferry_rank(f) == 1)
+        (void)pause();
+    const ferry_message message = {.handler = to_object ? handler : nudged};
+    for (int error = 0; error == 0;)
+        error = to_object ? ferry_object_send(f, objects[0], &message, NULL)
+                          : ferry_request_send(f, 1, &message, NULL);
+    fail(f, "send");
+}
+
 /* Ranks 0 and 1 call barriers of two groups in different orders. Rank 2 is in neither group. */
 static void hang_in_groups(ferry *f)
 {
@@ -218,6 +253,10 @@ static int rank_main(ferry *f, int argc, char **argv)
         hang_for_object(f);
     else if (strcmp(how, "task") == 0)
         hang_in_task(f);
+    else if (strcmp(how, "lock") == 0)
+        hang_in_lock(f);
+    else if (strcmp(how, "send") == 0 || strcmp(how, "flood") == 0)
+        hang_in_send(f, how[0] == 's');
     else if (strcmp(how, "operations") == 0)
         hang_in_operations(f);
     else if (strcmp(how, "compute") == 0)

@@ -162,6 +162,26 @@ for plan in slow=2:1 stop=0@59s:30s cut=0-0@59s:30s; do
         --faults $plan "$program" compute >"$work/out" 2>&1 || fail "status $?: sim compute, $plan"
 done
 
+# A lock that is not given back.
+cat >"$work/wanted" <<'L'
+rank 1 (process [0-9]*): waiting for messages$
+waits for rank 0, which holds the lock of rank 1 in a window$
+waits for rank 1, which has not sent what is to be received from it, tag 7
+deadlock: rank 0 waits for rank 1, which waits for rank 0
+L
+begin "$ferry" run -n 2 "$program" lock
+until_told "$ferry" why $job
+
+# A rank that takes no messages.
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): waiting to send$
+waits for rank 1, which has not taken what this rank sends$
+L
+for how in send flood; do
+    begin "$ferry" run -n 2 "$program" $how
+    until_told "$ferry" why $job
+done
+
 # A task that never ends: the helper tells what waits behind it.
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): in task "refine" (1) for [0-9.]* s$

@@ -217,6 +217,8 @@ static void refusals(ferry *f)
     CHECK(f, put_fence(w, to, 2, &word, 4, true) == FERRY_EINVAL);
     CHECK(f, put_fence(w, to, 2, NULL, 0, true) == FERRY_EINVAL);
     CHECK(f, put_fence(w, to, 6, "abcdef", 6, true) == FERRY_EINVAL);
+    CHECK(f, strstr(ferry_error_message(f), "element 6") != NULL &&
+                 strstr(ferry_error_message(f), "another size") != NULL);
     CHECK(f, put_fence(w, to, 6, "abcde", 5, true) == 0 && memcmp(more, "abcde", 5) == 0);
     CHECK(f, put_fence(w, to, 5, &word, 8, true) == 0 && own[3] == 3);
     /* The array grows beyond it as ever. */

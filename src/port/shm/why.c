@@ -21,6 +21,7 @@ static const char *const doings[] = {
     [FY_DOING_COLLECTIVE] = "in a collective operation",
     [FY_DOING_QUIESCE] = "in ferry_quiesce",
     [FY_DOING_CLOSE] = "in ferry_close",
+    [FY_DOING_SEND] = "waiting to send",
 };
 
 void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size)

@@ -31,6 +31,8 @@ static const char *doing_name(fy_doing doing)
         return "ferry_quiesce";
     case FY_DOING_CLOSE:
         return "closing";
+    case FY_DOING_SEND:
+        return "sending";
     }
     return "?";
 }
