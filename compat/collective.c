@@ -45,8 +45,8 @@ int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to)
     return rank < 0 ? -1 : ferry_group_place(fy_compat.f, target, rank);
 }
 
-/* The ranks of `size` PEs of `parent`: start, start + stride and so on. NULL: one does not exist.
- */
+/* The ranks of `size` PEs of `parent`: start, start + stride and so on. NULL: one does not
+ * exist. */
 static int *ranks_of(ferry_group *parent, int start, int stride, int size)
 {
     int count = ferry_group_count(fy_compat.f, parent);

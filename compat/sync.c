@@ -51,8 +51,8 @@ static bool is_left_out(const watch *w, size_t i)
 
 /* Returns how many variables hold, and writes their indices to `indices` if that is not NULL.
  * `*first` becomes the first that holds after the one of the last look, in turn, so that no
- * variable is always passed over. `*asked` becomes the number of variables that were not left out.
- */
+ * variable is always passed over. `*asked` becomes the number of variables that were not left
+ * out. */
 static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
     size_t found = 0, lowest = SIZE_MAX;

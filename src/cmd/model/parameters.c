@@ -1,5 +1,5 @@
-/* The costs of a machine: defaults, NAME VALUE lines, and the network files of `ferry calibrate`.
- */
+/* The costs of a machine: defaults, NAME VALUE lines, and the network files of `ferry
+ * calibrate`. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

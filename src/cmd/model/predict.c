@@ -62,8 +62,8 @@ static double rounds_of(const setting *s, double locate, bool whole)
     return whole ? floor(floor(queued) * s->heavy / s->ranks) : queued * s->heavy / s->ranks;
 }
 
-/* All terms for a rank that runs `count` tasks in `work` seconds, and gives or takes `moves` tasks.
- */
+/* All terms for a rank that runs `count` tasks in `work` seconds, and gives or takes `moves`
+ * tasks. */
 static model_terms terms_of(const setting *s, double work, double count, double moves, bool takes)
 {
     const model_parameters *p = s->p;

@@ -1,6 +1,6 @@
 /* Load: a panel per run. A row per rank shows its activity over time, and beside it stand the parts
- * of its time. The panels are one below the other on one time axis, so that runs can be compared.
- */
+ * of its time. The panels are one below the other on one time axis, so that runs can be
+ * compared. */
 #include <math.h>
 #include <stdlib.h>
 

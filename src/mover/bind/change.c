@@ -201,8 +201,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns how many blocks of `x` the copies of its movers name. Writes them to `out` if that is not
- * NULL. */
+/* Returns how many ends of copies of its movers are blocks of `x`. Writes the blocks' numbers to
+ * `out` if that is not NULL. */
 static size_t name_all(ferry *f, ferry_xarray *x, int32_t *out)
 {
     const fy_arrays self = {.items = &x, .count = 1};

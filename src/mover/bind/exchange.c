@@ -30,7 +30,8 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
     return failed;
 }
 
-/* Answers a request that comes after the end of its exchange: with an error. */
+/* Answers a request that comes after all that were expected, or after the end of its exchange: with
+ * an error. */
 static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
 {
     fy_exchange over = {.f = f, .number = number};
@@ -38,8 +39,8 @@ static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
         (void)fy_exchange_send(&over, source, FY_EXCHANGE_ANSWER, FERRY_EINVAL, NULL, 0);
 }
 
-/* Keeps a message. If there is no memory for a request, its sender gets an error as the answer,
- * since it waits for one. */
+/* Keeps a message. If a request came with an error, or there is no memory for it, its sender gets
+ * the error as the answer, since it waits for one. */
 static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
                  size_t size_bytes)
 {

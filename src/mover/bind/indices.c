@@ -51,8 +51,8 @@ static int check_ghost(const ferry_mover *m, const ferry_ghost *ghost, size_t i,
     return 0;
 }
 
-/* Makes a move over `count` pairs between two grids. A grid with 0 dimensions is a packed buffer.
- */
+/* Makes a move over `count` pairs between two grids. A grid with 0 dimensions is a packed
+ * buffer. */
 static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const ferry_grid *target,
                      const ferry_grid *source, fy_move *out)
 {

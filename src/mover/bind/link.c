@@ -86,8 +86,8 @@ int fy_direction_init(fy_direction *direction)
     return 0;
 }
 
-/* Allocates the counters of all links out and the slots of staged ones, as one piece of the heap.
- */
+/* Allocates the counters of all links out and the slots of staged ones, as one piece of the
+ * heap. */
 static int alloc_channels(ferry_mover *m)
 {
     const size_t count = m->bound.out.end_count;

@@ -40,7 +40,8 @@ int fy_direction_init(fy_direction *direction);
  * buffers of the ends out, and buffers of the ends in that get messages. */
 int fy_mover_open(ferry_mover *m);
 
-/* Returns `error`, or if it is 0 the error of another rank. Collective. */
+/* Tells all ranks whether one has an error. Returns `error`; if it is 0 and another rank has one,
+ * FERRY_EPEER or FERRY_EINVAL. Collective. */
 int fy_mover_agree(ferry *f, int error);
 
 /* Connects the links. Sends to and waits for the neighbours alone. After an error it tells them. */
@@ -74,8 +75,8 @@ typedef struct fy_outcome {
 } fy_outcome;
 
 /* Changes the movers of `arrays` for the new owners, which the floor plans have already.
- * Collective. After an error each call on the movers concerned returns it, on this rank and others.
- */
+ * Collective. After an error each call on the movers concerned returns it, on this rank and
+ * others. */
 int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
 
 /* Whether a mover of `arrays` is in flight. */

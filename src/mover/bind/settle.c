@@ -129,8 +129,8 @@ int fy_blocks_name(ferry_blocks *set, int error)
     return error;
 }
 
-/* Makes the table of names for the present blocks: `here` blocks of this rank have theirs already.
- */
+/* Makes the table of names for the present blocks. Takes the names of the `here` objects on this
+ * rank, and learns the others. */
 static int rename_all(ferry_blocks *set, size_t here)
 {
     const ferry_floorplan *blocks = &set->items[0]->blocks;

@@ -1,7 +1,7 @@
 /* Checkpoints. From the floor plan every rank knows the place of each block in the file. So it
  * writes its own blocks and records without messages. With a share of a floor plan, a rank's own
- * blocks have consecutive numbers, and a sum over the ranks before it gives the place of the first.
- */
+ * blocks have consecutive numbers, and a sum over the ranks before it gives the place of the
+ * first. */
 #include "mover/io/checkpoint.h"
 
 #include <errno.h>
@@ -102,7 +102,8 @@ static bool is_own(const ferry_xarray *x, size_t i)
     return x->blocks.blocks[i].owner == ferry_rank(x->f);
 }
 
-/* Writes this rank's blocks. Checks that they fit into `w->file_bytes`, the size of the file. */
+/* Writes this rank's blocks. With a whole floor plan it also sets `w->file_bytes`, the end of the
+ * last block. */
 static int write_blocks(writing *w, int fd, void *dense)
 {
     const ferry_xarray *x = w->x;

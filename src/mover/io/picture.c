@@ -200,8 +200,8 @@ static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk
 }
 
 /* Describes the image, with the axes in VTK's order. A missing dimension is one cell thick. Readers
- * use the extent as indices of the array too. So it begins at 0, and the origin is moved instead.
- */
+ * use the extent as indices of the array too. So it begins at 0, and the origin is moved
+ * instead. */
 static fy_image image_of(const ferry_region *hull, const ferry_vtk *picture)
 {
     fy_image image = {.group = picture->points ? "PointData" : "CellData",

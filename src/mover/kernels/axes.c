@@ -1,5 +1,5 @@
-/* A hash of its contents is a list's key. If another list has the key, it takes the next free one.
- */
+/* A hash of its contents is a list's key. If another list has the key, it takes the next free
+ * one. */
 #include "mover/kernels/axes.h"
 
 #include <stdlib.h>

@@ -199,8 +199,8 @@ static void copy_rows(size_t unit, char *to, const char *from, char *back_to, co
     }
 }
 
-/* Runs two moves with the same axes from `depth` on, with target and source `d` and `s` bytes on.
- */
+/* Runs two moves with the same axes from `depth` on, with target and source `d` and `s` bytes
+ * on. */
 static void run_pair(const fy_move *a, const fy_move *b, int depth, ptrdiff_t d, ptrdiff_t s)
 {
     const fy_axis *axis = &a->axis[depth];

@@ -113,8 +113,8 @@ static void near_planes(const fy_move *move, int depth, char *target, const char
         near_planes(move, depth + 1, target, source);
 }
 
-/* Copies some rows of the source along the axes from `depth` on: one cache line of each target row.
- */
+/* Copies some rows of the source along the axes from `depth` on: one cache line of each target
+ * row. */
 static void stream_rows(const fy_move *move, int depth, char *target, const char *source)
 {
     const fy_axis *axis = &move->axis[depth];

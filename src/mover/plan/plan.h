@@ -25,8 +25,8 @@ int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b);
 /* The same for entries `a` and `b` of a plan. */
 int fy_plan_compare(const ferry_plan *plan, size_t a, size_t b);
 
-/* Builds a tree of a floor plan's blocks. FERRY_EINVAL: a block has other dimensions. FERRY_ENOMEM.
- */
+/* Builds a tree of a floor plan's blocks. FERRY_EINVAL: a block has other dimensions.
+ * FERRY_ENOMEM. */
 int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks);
 
 /* Checks that regions, axes and ratios of `copy`, entry `i`, fit each other. FERRY_EINVAL: the

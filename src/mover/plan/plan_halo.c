@@ -81,8 +81,8 @@ static int emit_faces(planner *p, uint32_t target, uint32_t source, const ferry_
     return 0;
 }
 
-/* Adds the copies to the ghost cells of `target` from the image of `source` that is `image` away.
- */
+/* Adds the copies to the ghost cells of `target` from the image of `source` that is `image`
+ * away. */
 static int emit_pair(planner *p, uint32_t target, uint32_t source, const ferry_point *image)
 {
     const ferry_region *own = &p->blocks->blocks[target].region;

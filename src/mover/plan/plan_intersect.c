@@ -21,8 +21,7 @@ static int64_t ceil_div(int64_t a, int64_t b)
 }
 
 /* Along target axis d: turns the interval [low, high] of q into the source coordinates that it
- * reads.
- */
+ * reads. */
 static void to_source(const planner *p, int d, int64_t *low, int64_t *high)
 {
     int64_t ratio = p->how.ratio[d];
@@ -175,8 +174,8 @@ static int as_sources(planner *p)
     return error;
 }
 
-/* Checks the arguments. Offsets are multiplied by the ratio as coordinates are (check_coordinates).
- */
+/* Checks the arguments. Offsets are multiplied by the ratio as coordinates are
+ * (check_coordinates). */
 static int check(planner *p)
 {
     unsigned seen = 0;

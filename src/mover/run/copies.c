@@ -54,8 +54,7 @@ static bool is_plain(const ferry_plan_entry *copy)
 }
 
 /* Coordinates of `from` are stored relative to this: the coordinate of `to`, if it has dimension
- * `d`.
- */
+ * `d`. */
 static int64_t beside(const ferry_plan_entry *copy, int d)
 {
     return d < copy->to.dims ? copy->to.low.at[d] : 0;

@@ -56,8 +56,8 @@ static bool stage(ferry_mover *m, fy_link_end *end)
     return true;
 }
 
-/* Sets `ready`: the grids, or a slot, have the data of this movement. The caller wakes the target.
- */
+/* Sets `ready`: the grids, or a slot, have the data of this movement. The caller wakes the
+ * target. */
 static void say_ready(uint64_t epoch, fy_link_end *end)
 {
     /* release: the data are written; pairs with the acquire in arrived */

@@ -125,8 +125,8 @@ bool fy_mover_is_bereft(ferry_mover *m);
  * mover uses no channel from then on. */
 void fy_mover_spread(ferry_mover *m);
 
-/* Take frames (handshake.c): FY_MOVER_HANDSHAKE, FY_MOVER_DONE, and FY_MOVER_LOST with its error.
- */
+/* Take frames (handshake.c): FY_MOVER_HANDSHAKE, FY_MOVER_DONE, and FY_MOVER_LOST with its
+ * error. */
 void fy_handshake_take(ferry *f, int source, const fy_frame *frame);
 void fy_parting_take(ferry *f, int source, uint64_t name);
 void fy_loss_take(ferry *f, int source, uint64_t name, int error);
@@ -137,11 +137,12 @@ void fy_exchange_take(ferry *f, int source, const fy_frame *frame);
 /* Frees kept handshakes and the channels of movers that are gone. */
 void fy_handshakes_close(fy_movers *movers);
 
-/* Ends the movement: ends its operation, if any, and removes it from the list of those in flight.
- */
+/* Ends the movement: ends its operation, if any, and removes it from the list of those in
+ * flight. */
 void fy_mover_finish(ferry_mover *m);
 
-/* Sets the flags for sleeping. Returns true if the rank must not sleep, since data have come. */
+/* Sets the flags that tell neighbours that this rank sleeps. Returns true if it must not sleep,
+ * since the movement can go on or has ended. */
 bool fy_mover_would_miss(ferry_mover *m);
 
 /* Sends the packed copies of a link out. */
