@@ -16,7 +16,7 @@ static uint64_t line_bytes(const fy_line *line)
 
 static uint64_t bytes_here(const fy_percolation *p)
 {
-    uint64_t bytes = line_bytes(&p->queue) + line_bytes(&p->leaving);
+    uint64_t bytes = line_bytes(&p->queue) + line_bytes(&p->leaving) + line_bytes(&p->stuck);
     bytes += p->running == NULL ? 0 : fy_item_bytes(p->running);
     for (int i = 0; i < p->expected_count; i++)
         bytes += p->expected[i].bytes;
@@ -86,8 +86,9 @@ void fy_engine_message(ferry_scheduling *s, fy_percolation *p, int source,
     ask(s, p);
 }
 
-/* An object has come, or ends its task. It goes on here if it has tasks, was not here for long, or
- * has come back since its server could not be reached. */
+/* An object has come, or ends its task. It goes on here if it has tasks and was not here for long.
+ * If it has come back because its server could not be reached, it stays until the servers
+ * change. */
 void fy_engine_rest(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *item)
 {
     int target = fy_mark_rank(item->mark);
@@ -103,18 +104,24 @@ void fy_engine_rest(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *i
     bool stays = stuck || item->mark < p->tasks;
     if (item->pending != 0 && stays)
         fy_line_insert(&p->queue, item, NULL);
-    else if (!stuck)
-        fy_line_insert(&p->leaving, item, NULL);
+    else
+        fy_line_insert(stuck ? &p->stuck : &p->leaving, item, NULL);
 }
 
-/* The line in which a queued item is. An item without tasks, or with tasks at the end of its stay,
- * leaves. */
+static bool is_in(const fy_line *line, const ferry_schedulable *item)
+{
+    const ferry_schedulable *other = line->first;
+    while (other != NULL && other != item)
+        other = other->next;
+    return other != NULL;
+}
+
+/* The line in which a queued item is. */
 static fy_line *line_of(fy_percolation *p, const ferry_schedulable *item)
 {
-    for (const ferry_schedulable *other = p->leaving.first; other != NULL; other = other->next)
-        if (other == item)
-            return &p->leaving;
-    return &p->queue;
+    if (is_in(&p->leaving, item))
+        return &p->leaving;
+    return is_in(&p->stuck, item) ? &p->stuck : &p->queue;
 }
 
 void fy_engine_notify(fy_percolation *p, ferry_schedulable *item)
@@ -122,7 +129,7 @@ void fy_engine_notify(fy_percolation *p, ferry_schedulable *item)
     if (item->queued && (item->mark >= p->tasks || line_of(p, item) == &p->queue))
         return;
     if (item->queued)
-        fy_line_remove(&p->leaving, item);
+        fy_line_remove(line_of(p, item), item);
     fy_line_insert(&p->queue, item, NULL);
 }
 
@@ -155,6 +162,8 @@ void fy_engine_members(ferry_scheduling *s, fy_percolation *p)
             if (p->expected[i].server == server)
                 p->expected[i] = p->expected[--p->expected_count];
     }
+    for (ferry_schedulable *item; (item = fy_line_pop(&p->stuck)) != NULL;)
+        fy_line_insert(&p->leaving, item, NULL); /* another server may take it */
     forgive(p);
     ask(s, p);
 }

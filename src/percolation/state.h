@@ -98,6 +98,7 @@ typedef struct fy_percolation {
     /* Engine. */
     fy_line queue;      /* objects with tasks */
     fy_line leaving;    /* objects that go back at the next look */
+    fy_line stuck;      /* objects without tasks that cannot go back now */
     fy_asking *askings; /* by server */
     fy_expected *expected;
     int expected_count;

@@ -21,8 +21,7 @@ int fy_terminator_home(const ferry_scheduling *s, const fy_percolation *p, ferry
 static void stay(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *item)
 {
     item->mark = FY_MARK_NONE;
-    if (item->pending != 0)
-        fy_line_insert(&p->queue, item, NULL);
+    fy_line_insert(item->pending != 0 ? &p->queue : &p->stuck, item, NULL);
     if (ferry_scheduling_is_on(s) && !p->told) {
         fy_log(s->f, "percolation: no data server is left, so objects stay on engine %d", p->rank);
         p->told = true;
