@@ -90,7 +90,7 @@ static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
     fy_log(
         s->f,
         "scheduler %s asks without a pause: it has sent %u words since a task ran here, the last "
-        "%d in %.3g ms; it should wait before it asks again (ferry_scheduling_wake)",
+        "%d in %.3g ms; it should wait (ferry_scheduling_wake)",
         s->scheduler->name, s->restless, RESTLESS_WORDS, (double)(now - before) / 1e6);
 }
 

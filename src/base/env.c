@@ -52,6 +52,7 @@ static const known_variable known[] = {
     {"FERRY_SIM_SEED", 0, UINT64_MAX},
     {"FERRY_SIM_NET", 0, 0},
     {"FERRY_SIM_FAULTS", 0, 0},
+    {"FERRY_SIM_DISK", 0, 0},
     {"FERRY_SIM_SPEEDS", 0, 0},
     {"FERRY_SIM_QUANTUM_NS", 0, BIT(62)},
     {"FERRY_SIM_CPU_PERMILLE", 0, 1000000},

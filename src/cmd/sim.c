@@ -134,6 +134,8 @@ bool cmd_sim_option(const char *command, int letter, const char *value)
                setenv("FERRY_SEED", value, 0) == 0;
     case 'N':
         return set("FERRY_SIM_NET", value);
+    case 'D':
+        return set("FERRY_SIM_DISK", value);
     case 'c':
         return set("FERRY_SIM_SPEEDS", value);
     case 'S':

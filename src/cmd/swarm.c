@@ -243,8 +243,8 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
         const char *variable, *option;
     } options[] = {{"FERRY_RANKS", "-n"},           {"FERRY_RANKS_MAX", "-m"},
                    {"FERRY_SIM_NET", "--net"},      {"FERRY_SIM_SPEEDS", "-c"},
-                   {"FERRY_SIM_QUANTUM_NS", "-q"},  {"FERRY_SIM_STACK_BYTES", "-S"},
-                   {"FERRY_SIM_MEMORY_BYTES", "-M"}};
+                   {"FERRY_SIM_DISK", "--disk"},    {"FERRY_SIM_QUANTUM_NS", "-q"},
+                   {"FERRY_SIM_STACK_BYTES", "-S"}, {"FERRY_SIM_MEMORY_BYTES", "-M"}};
     printf("repeat it with:\n  ferry sim --seed %" PRIu64, seed);
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         const char *value = getenv(options[i].variable);

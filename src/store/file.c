@@ -101,11 +101,25 @@ static uint64_t sum_of(const image_label *label, const void *data)
     return fy_mix(fy_mix(sums[0], sums[1]), fy_mix(sums[2], sums[3]));
 }
 
+static ssize_t write_some(const fy_disk *disk, const void *bytes, size_t size_bytes, off_t offset)
+{
+    return disk->model == NULL
+               ? disk->write(disk->fd, bytes, size_bytes, offset)
+               : fy_disk_model_pwrite(disk->model, disk->fd, bytes, size_bytes, offset);
+}
+
+static ssize_t read_some(const fy_disk *disk, void *bytes, size_t size_bytes, off_t offset)
+{
+    return disk->model == NULL
+               ? disk->read(disk->fd, bytes, size_bytes, offset)
+               : fy_disk_model_pread(disk->model, disk->fd, bytes, size_bytes, offset);
+}
+
 static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes, uint64_t offset)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = s->disk.write(s->disk.fd, (const unsigned char *)bytes + done,
-                                      size_bytes - done, (off_t)(offset + done));
+        ssize_t count = write_some(&s->disk, (const unsigned char *)bytes + done, size_bytes - done,
+                                   (off_t)(offset + done));
         if (count == 0)
             return ENOSPC;
         if (count < 0 && errno != EINTR)
@@ -119,8 +133,8 @@ static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes,
 static int read_all(const ferry_store *s, void *bytes, size_t size_bytes, uint64_t offset)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = s->disk.read(s->disk.fd, (unsigned char *)bytes + done, size_bytes - done,
-                                     (off_t)(offset + done));
+        ssize_t count = read_some(&s->disk, (unsigned char *)bytes + done, size_bytes - done,
+                                  (off_t)(offset + done));
         if (count == 0)
             return -1;
         if (count < 0 && errno != EINTR)

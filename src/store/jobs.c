@@ -3,7 +3,8 @@
  * The application thread begins jobs. Threads of the disk do them. Reads come first, because the
  * program waits for them. The threads are started with the first job. If there are none, a write is
  * done when it is begun, and nothing is read ahead. In the simulator a job is also done when it is
- * begun, and takes no time. There images are read ahead, so that simulated runs test that.
+ * begun. With a model of the disk it stays BUSY until its virtual time has come; who waits for it
+ * lets that time pass. There images are read ahead too.
  *
  * Invariants, under the lock: a QUEUED job is in a queue. A BUSY job belongs to the thread that
  * does it, with the image, place and size of its item. The image exists while its job is QUEUED,
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
+#include "base/error.h"
 #include "store/state.h"
 
 static fy_stored *item_of(fy_link *link)
@@ -76,6 +79,71 @@ static void *serve(void *arg)
     return NULL;
 }
 
+/* Ends the jobs whose time has come. [lock held] */
+static void end_due(fy_disk *disk, uint64_t now_ns)
+{
+    if (disk->model == NULL)
+        return;
+    fy_link *later = &disk->model->later;
+    while (!fy_list_empty(later) && ((fy_job *)(void *)later->next)->due_ns <= now_ns) {
+        fy_stored *item = item_of(fy_list_pop(later));
+        end_job(disk, item, item->job.error);
+    }
+}
+
+static void enter(ferry_store *s)
+{
+    fy_crew_lock(&s->disk.crew);
+    if (s->disk.model != NULL)
+        end_due(&s->disk, ferry_now(s->f));
+}
+
+/* Lets the time pass until `due_ns`. [lock held, which it gives back meanwhile] */
+static void pass(ferry_store *s, uint64_t due_ns)
+{
+    fy_port *port = s->objects->port;
+    fy_crew_unlock(&s->disk.crew);
+    uint64_t now_ns = ferry_now(s->f);
+    if (due_ns > now_ns)
+        port->ops->host.advance(port, due_ns - now_ns);
+    enter(s);
+}
+
+/* Waits until a job ends. [lock held, which it gives back meanwhile] */
+static void await_end(ferry_store *s)
+{
+    const fy_disk_model *model = s->disk.model;
+    if (model != NULL && !fy_list_empty(&model->later))
+        pass(s, ((const fy_job *)(const void *)model->later.next)->due_ns);
+    else
+        fy_crew_await_end(&s->disk.crew);
+}
+
+/* A job of a simulated disk is done, and ends when its time has come. [lock held] */
+static void end_later(fy_stored *item, int error)
+{
+    ferry_store *s = item->store;
+    uint64_t size_bytes = item->job.writes ? item->image_bytes : item->size_bytes;
+    item->job.error = error;
+    item->job.due_ns = fy_disk_model_due(s->disk.model, ferry_now(s->f), size_bytes);
+    fy_list_insert(&s->disk.model->later, &item->job.link);
+}
+
+/* Gives a simulated rank the model of its disk that the environment describes. */
+static int open_model(ferry_store *s)
+{
+    fy_disk_model *model = fy_malloc(sizeof *model);
+    if (model == NULL)
+        return fy_fail(s->f, FERRY_ENOMEM, "store_open: no memory");
+    int error = fy_disk_model_read(model, ferry_rank(s->f));
+    if (error != 0) {
+        free(model);
+        return fy_fail(s->f, error, "store_open: %s", fy_error_text());
+    }
+    s->disk.model = model;
+    return 0;
+}
+
 int fy_jobs_open(ferry_store *s, int threads)
 {
     fy_disk *disk = &s->disk;
@@ -88,17 +156,24 @@ int fy_jobs_open(ferry_store *s, int threads)
     fy_list_init(&disk->reads);
     fy_list_init(&disk->writes);
     fy_list_init(&disk->done);
-    return fy_crew_open(&disk->crew);
+    int error = disk->simulated && fy_env_get("FERRY_SIM_DISK") != NULL ? open_model(s) : 0;
+    if (error == 0 && fy_crew_open(&disk->crew) != 0)
+        error = fy_fail(s->f, FERRY_ENOMEM, "store_open: no memory");
+    if (error != 0)
+        free(disk->model);
+    return error;
 }
 
 void fy_jobs_end(ferry_store *s)
 {
     fy_crew_end(&s->disk.crew);
+    end_due(&s->disk, UINT64_MAX);
 }
 
 void fy_jobs_close(ferry_store *s)
 {
     fy_crew_close(&s->disk.crew);
+    free(s->disk.model);
     (void)close(s->disk.fd);
 }
 
@@ -121,13 +196,16 @@ static void begin(fy_stored *item, bool writes)
         return;
     int error = do_job(item);
     fy_crew_lock(&disk->crew);
-    end_job(disk, item, error);
+    if (disk->model != NULL)
+        end_later(item, error);
+    else
+        end_job(disk, item, error);
     fy_crew_unlock(&disk->crew);
 }
 
 void fy_job_write(fy_stored *item)
 {
-    fy_crew_lock(&item->store->disk.crew);
+    enter(item->store);
     item->job.valid = true;
     begin(item, true);
 }
@@ -137,7 +215,7 @@ bool fy_job_read(fy_stored *item)
     void *image = fy_image_create(item->store, item->size_bytes);
     if (image == NULL)
         return false;
-    fy_crew_lock(&item->store->disk.crew);
+    enter(item->store);
     if (item->image != NULL || item->job.work != FY_WORK_NONE) {
         fy_crew_unlock(&item->store->disk.crew);
         free(image);
@@ -151,7 +229,7 @@ bool fy_job_read(fy_stored *item)
 fy_stored *fy_jobs_reap(ferry_store *s)
 {
     fy_disk *disk = &s->disk;
-    fy_crew_lock(&disk->crew);
+    enter(s);
     fy_link *link = fy_list_pop(&disk->done);
     fy_crew_unlock(&disk->crew);
     return link == NULL ? NULL : item_of(link);
@@ -160,13 +238,13 @@ fy_stored *fy_jobs_reap(ferry_store *s)
 void fy_jobs_wait(ferry_store *s)
 {
     fy_disk *disk = &s->disk;
-    fy_crew_lock(&disk->crew);
+    enter(s);
     while (fy_list_empty(&disk->done)) {
         fy_link *link = fy_list_pop(&disk->writes);
         if (link != NULL)
             serve_one(disk, item_of(link));
         else
-            fy_crew_await_end(&disk->crew);
+            await_end(s);
     }
     fy_crew_unlock(&disk->crew);
 }
@@ -186,6 +264,10 @@ static bool read_here(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     if (item->image == NULL)
         (void)snprintf(why, FY_STORE_WHY_BYTES, "no memory for its image");
     fy_crew_lock(&disk->crew);
+    if (disk->model != NULL) {
+        ferry_store *s = item->store;
+        pass(s, fy_disk_model_due(disk->model, ferry_now(s->f), item->size_bytes));
+    }
     end_job(disk, item, whole ? 0 : EIO);
     return whole;
 }
@@ -195,10 +277,10 @@ bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     fy_disk *disk = &item->store->disk;
     fy_job *job = &item->job;
     bool whole = true;
-    fy_crew_lock(&disk->crew);
+    enter(item->store);
     while (whole && !job->valid) {
         if (job->work == FY_WORK_BUSY) {
-            fy_crew_await_end(&disk->crew);
+            await_end(item->store);
             continue;
         }
         fy_list_remove(&job->link);
@@ -214,7 +296,7 @@ void *fy_stored_adopt(fy_stored *item)
     fy_disk *disk = &item->store->disk;
     fy_job *job = &item->job;
     void *image = NULL;
-    fy_crew_lock(&disk->crew);
+    enter(item->store);
     if (job->work != FY_WORK_BUSY) {
         fy_list_remove(&job->link);
         image = item->image;
@@ -230,7 +312,7 @@ bool fy_stored_forget(fy_stored *item, bool spare)
 {
     fy_disk *disk = &item->store->disk;
     fy_job *job = &item->job;
-    fy_crew_lock(&disk->crew);
+    enter(item->store);
     bool ends = job->work != FY_WORK_BUSY && !(spare && job->lent);
     if (ends) {
         fy_list_remove(&job->link);
@@ -250,7 +332,7 @@ bool fy_stored_abandon(fy_stored *item)
     if (fy_stored_forget(item, false))
         return true;
     fy_disk *disk = &item->store->disk;
-    fy_crew_lock(&disk->crew);
+    enter(item->store);
     item->job.orphan = item->job.work == FY_WORK_BUSY;
     bool orphan = item->job.orphan;
     fy_crew_unlock(&disk->crew);

@@ -38,8 +38,8 @@ static int open_store(ferry *f, const ferry_store_options *options, ferry_store 
     if (s->disk.fd < 0)
         error = fy_fail(f, FERRY_ESYSTEM, "store_open: folder \"%s\" takes no file: %s", folder,
                         strerror(errno));
-    else if (fy_jobs_open(s, s->blind ? 0 : FY_DISK_THREADS) != 0)
-        error = fy_fail(f, FERRY_ENOMEM, "store_open: no memory");
+    else
+        error = fy_jobs_open(s, s->blind ? 0 : FY_DISK_THREADS);
     if (error != 0 && s->disk.fd >= 0)
         (void)close(s->disk.fd);
     if (error != 0)
