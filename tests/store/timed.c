@@ -57,7 +57,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     bool blind = argc > 1 && strcmp(argv[1], "blind") == 0;
     ferry_store *store = NULL;
     ferry_object_type type;
-    ferry_handler work;
+    ferry_handler work = {0};
     ferry_object objects[OBJECTS];
     options.budget_bytes = (uint64_t)ROOM * BYTES;
     options.flags = blind ? FERRY_STORE_BLIND : 0;
