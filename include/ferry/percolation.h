@@ -30,13 +30,13 @@ typedef struct ferry_percolation_options {
         sizeof(ferry_percolation_options), 0, 0, 0                                                 \
     }
 
-/* Divides the ranks and turns migration on. Each rank has opened a store: its budget limits what a
- * server keeps in memory, and what an engine takes. With 0 servers it does nothing. Collective,
- * before the first ferry_balance_add. Borrows `options`. FERRY_EINVAL: no engine is left, a number
- * is out of its range, or ranks pass different `servers`. FERRY_ESTATE: a handler runs, this rank
- * has no store, a scheduler works already, or FERRY_SCHEDULER names another. FERRY_EPEER: another
- * rank could not start; then this one cannot start again. FERRY_ENOMEM. [app thread, not in
- * handlers | polls | may block] dmcs.txt 2.2. */
+/* Divides the ranks and turns migration on. Each rank has opened a store, whose budget limits what
+ * it keeps or takes. With 0 servers it does nothing. Collective, before the first
+ * ferry_balance_add. Borrows `options`. FERRY_EINVAL: no engine is left, a number is out of its
+ * range, or ranks pass different `servers`. FERRY_ESTATE: a handler runs, this rank has no store, a
+ * scheduler works already, or FERRY_SCHEDULER names another. FERRY_EPEER: another rank could not
+ * start; then this one cannot start again. FERRY_ENOMEM. [app thread, not in handlers | polls | may
+ * block] dmcs.txt 2.2. */
 FERRY_API FERRY_MUST_USE int ferry_percolation_start(ferry *f,
                                                      const ferry_percolation_options *options);
 

@@ -179,6 +179,22 @@ static void windows(ferry *f)
     expect(f, ferry_window_free(w), 0, "window_free");
 }
 
+/* Without servers it only reads its options. */
+static void percolation(ferry *f)
+{
+    ferry_percolation_options options = FERRY_PERCOLATION_OPTIONS_DEFAULTS;
+    ferry_percolation_stats stats = FERRY_PERCOLATION_STATS_DEFAULTS;
+    REFUSED(f, options, ferry_percolation_start(f, &options));
+    expect(f, ferry_percolation_start(f, &options), 0, "percolation_start");
+    expect(f, ferry_percolation_stats_get(f, &stats), 0, "percolation_stats_get");
+#ifdef ADDED
+    expect(f, (int)stats.added_later, 0, "a field of percolation's that the library lacks");
+#endif
+    stats.size = 0;
+    expect(f, ferry_percolation_stats_get(f, &stats), FERRY_EINVAL,
+           "percolation_stats_get without a size");
+}
+
 static void stores(ferry *f)
 {
     ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
@@ -343,6 +359,7 @@ int main(int argc, char **argv)
     collections(f);
     windows(f);
     stores(f);
+    percolation(f);
     movers(f, argv[1]);
     account(f);
     expect(NULL, ferry_close(f), 0, "close");
