@@ -75,7 +75,7 @@ static void make_tasks(double *tasks)
 
 static void push(queue *q, const double *tasks, size_t count)
 {
-    if (q->end + count > q->room) {
+    if (q->end + count > q->room && q->first != 0) {
         memmove(q->tasks, q->tasks + q->first, (q->end - q->first) * sizeof *q->tasks);
         q->end -= q->first;
         q->first = 0;

@@ -21,7 +21,7 @@ extern "C" {
 typedef struct ferry_percolation_options {
     size_t size; /* sizeof(ferry_percolation_options) */
     int servers; /* ranks 0 to servers - 1 are data servers; FERRY_SERVERS overrides it */
-    int window;  /* how many objects an engine has at most, with those on their way; 0: 4 */
+    int window;  /* the most objects on an engine and on their way to it; 0: 4 */
     int tasks;   /* how many tasks of an object an engine runs before it goes back; 0: 64 */
 } ferry_percolation_options;
 
@@ -30,8 +30,8 @@ typedef struct ferry_percolation_options {
         sizeof(ferry_percolation_options), 0, 0, 0                                                 \
     }
 
-/* Divides the ranks and turns migration on. Each rank has opened a store, whose budget limits what
- * it keeps or takes. With 0 servers it does nothing. Collective, before the first
+/* Divides the ranks and turns migration on. Each rank must have opened a store, whose budget limits
+ * its memory. With 0 servers it only checks the options. Collective, before the first
  * ferry_balance_add. Borrows `options`. FERRY_EINVAL: no engine is left, a number is out of its
  * range, or ranks pass different `servers`. FERRY_ESTATE: a handler runs, this rank has no store, a
  * scheduler works already, or FERRY_SCHEDULER names another. FERRY_EPEER: another rank could not
@@ -50,14 +50,14 @@ FERRY_API int ferry_percolation_servers(const ferry *f);
 typedef struct ferry_percolation_stats {
     size_t size;              /* sizeof(ferry_percolation_stats) */
     uint64_t initiated;       /* server: tokens made, one for each time an object had tasks */
-    uint64_t assembled;       /* server: objects sent up to an engine, */
+    uint64_t assembled;       /* server: objects sent to engines, */
     uint64_t assembled_bytes; /* and their packed sizes */
     uint64_t declined;        /* server: offers for which an engine had no room */
     uint64_t kept;            /* server: objects whose tasks it ran itself */
-    uint64_t taken;           /* engine: objects that have come up */
+    uint64_t taken;           /* engine: objects that have arrived */
     uint64_t tasks;           /* engine: tasks that have run */
     uint64_t terminated;      /* engine: objects sent back */
-    uint64_t peak_bytes;      /* engine: the most that it had and expected together */
+    uint64_t peak_bytes;      /* engine: the most bytes of objects here and on their way */
 } ferry_percolation_stats;
 
 #define FERRY_PERCOLATION_STATS_DEFAULTS                                                           \
