@@ -1,5 +1,5 @@
 /* Percolate: data servers keep blocks on disk, and computing engines sort them. Each server makes
- * blocks of 80 KB, and has memory for a tenth of them. A block goes up to an engine when a message
+ * blocks of 80 KB, and has memory for a tenth of them. A block goes to an engine when a message
  * comes for it, is sorted there, and goes back.
  *
  *     cc percolate.c $(pkg-config --cflags --libs ferry-data) -o percolate
@@ -43,11 +43,14 @@ static int create(ferry *f, ferry_object_type type, ferry_object *out)
     return error == 0 ? ferry_balance_add(f, *out, NULL) : error;
 }
 
-/* Makes the blocks of this server, and has each sorted. */
-static int serve(ferry *f, ferry_store *store, ferry_object_type type, ferry_handler sort)
+/* Makes the blocks of this rank, and has each sorted. The servers make all, or all ranks if there
+ * are no servers. */
+static int make(ferry *f, ferry_store *store, ferry_object_type type, ferry_handler sort)
 {
     const ferry_message message = {.handler = sort};
-    for (int i = ferry_rank(f); i < BLOCKS; i += ferry_percolation_servers(f)) {
+    const int servers = ferry_percolation_servers(f),
+              makers = servers > 0 ? servers : ferry_ranks(f);
+    for (int i = ferry_rank(f); i < BLOCKS && ferry_rank(f) < makers; i += makers) {
         ferry_object object;
         int error = create(f, type, &object);
         if (error == 0)
@@ -76,8 +79,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (ferry_object_type_register(f, &ops, &type) != 0 ||
         ferry_object_handler_register(f, "sort", on_sort, &sort) != 0 ||
         ferry_store_open(f, &options, &store) != 0 || ferry_store_add(store, type) != 0 ||
-        ferry_percolation_start(f, &percolation) != 0 ||
-        (ferry_rank(f) < ferry_percolation_servers(f) && serve(f, store, type, sort) != 0) ||
+        ferry_percolation_start(f, &percolation) != 0 || make(f, store, type, sort) != 0 ||
         ferry_quiesce(f) != 0 || ferry_store_stats_get(store, &stats) != 0) {
         fprintf(stderr, "%s\n", ferry_error_message(f));
         return 1;

@@ -1,12 +1,11 @@
 /* Percolation: data servers keep objects on disk, and computing engines run their tasks.
  *
- * The first ranks of the job are data servers, the others are computing engines. Every schedulable
- * object (balance.h) rests on a server, in memory or in its store (store.h). If it has tasks, the
- * initiator of its server makes a token and has it read. The assembler offers the token to an
- * engine with room, and moves the object there. The scheduler of the engine runs the tasks. The
- * terminator moves the object back.
- *
- * After ferry_quiesce all schedulable objects are on servers. dmcs.txt 2.2, 5.2. */
+ * The first ranks are data servers, the others computing engines. An object of ferry_balance_add
+ * without tasks is on a server, in memory or on disk (store.h). When it gets tasks, the initiator
+ * of its server makes a token, and the store reads the object. The assembler offers the object to
+ * an engine that has asked, and moves it there if the engine accepts it. The engine's scheduler
+ * runs the tasks. The terminator moves the object back. After ferry_quiesce all such objects are on
+ * servers. dmcs.txt 2.2, 5.2. */
 #ifndef FERRY_PERCOLATION_H
 #define FERRY_PERCOLATION_H
 
@@ -22,7 +21,7 @@ typedef struct ferry_percolation_options {
     size_t size; /* sizeof(ferry_percolation_options) */
     int servers; /* ranks 0 to servers - 1 are data servers; FERRY_SERVERS overrides it */
     int window;  /* the most objects on an engine and on their way to it; 0: 4 */
-    int tasks;   /* how many tasks of an object an engine runs before it goes back; 0: 64 */
+    int tasks;   /* after how many tasks an object goes back to its server; 0: 64 */
 } ferry_percolation_options;
 
 #define FERRY_PERCOLATION_OPTIONS_DEFAULTS                                                         \
@@ -34,22 +33,21 @@ typedef struct ferry_percolation_options {
  * its memory. With 0 servers it only checks the options. Collective, before the first
  * ferry_balance_add. Borrows `options`. FERRY_EINVAL: no engine is left, a number is out of its
  * range, or ranks pass different `servers`. FERRY_ESTATE: a handler runs, this rank has no store, a
- * scheduler works already, or FERRY_SCHEDULER names another. FERRY_EPEER: another rank could not
- * start; then this one cannot start again. FERRY_ENOMEM. [app thread, not in handlers | polls | may
- * block] dmcs.txt 2.2. */
+ * scheduler has started already, or FERRY_SCHEDULER names another. FERRY_EPEER: another rank could
+ * not start. FERRY_ENOMEM. [app thread, not in handlers | polls | may block] dmcs.txt 2.2. */
 FERRY_API FERRY_MUST_USE int ferry_percolation_start(ferry *f,
                                                      const ferry_percolation_options *options);
 
-/* How many ranks are data servers; 0: percolation has not started. A program creates its objects
- * there best: `ferry_rank(f) < ferry_percolation_servers(f)`. An object stays at the server that
- * has created it, and one of an engine goes to the server that its name says. [app thread, handlers
- * | never blocks] dmcs.txt 2.2. */
+/* How many ranks are data servers; 0: none, or percolation has not started. Objects are best
+ * created on servers, ranks 0 to this number - 1, or on all ranks if it is 0. An object stays at
+ * the server that has created it. One that an engine has created goes to a server that its name
+ * chooses. [app thread, handlers | never blocks] dmcs.txt 2.2. */
 FERRY_API int ferry_percolation_servers(const ferry *f);
 
 /* Counts of this rank. */
 typedef struct ferry_percolation_stats {
     size_t size;              /* sizeof(ferry_percolation_stats) */
-    uint64_t initiated;       /* server: tokens made, one for each time an object had tasks */
+    uint64_t initiated;       /* server: tokens made: one each time an object gets work */
     uint64_t assembled;       /* server: objects sent to engines, */
     uint64_t assembled_bytes; /* and their packed sizes */
     uint64_t declined;        /* server: offers for which an engine had no room */

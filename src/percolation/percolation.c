@@ -141,6 +141,25 @@ static const ferry_scheduler scheduler = {
     .ahead = ahead,
 };
 
+/* Whether this rank has what percolation needs. */
+static int check_rank(ferry *f)
+{
+    const char *chosen = fy_env_get("FERRY_SCHEDULER");
+    if (fy_store_of(f) == NULL)
+        return fy_fail(f, FERRY_ESTATE,
+                       "percolation_start: this rank has no store; call "
+                       "ferry_store_open first");
+    if (fy_scheduling_of(f)->scheduler != NULL)
+        return fy_fail(f, FERRY_ESTATE, "percolation_start: scheduler %s has started already",
+                       ferry_balance_scheduler(f));
+    if (chosen != NULL && strcmp(chosen, NAME) != 0)
+        return fy_fail(f, FERRY_ESTATE,
+                       "percolation_start: FERRY_SCHEDULER is \"%s\"; with data servers the "
+                       "scheduler is percolation: unset it",
+                       chosen);
+    return 0;
+}
+
 /* Reads the options, and whether this rank can start at all. */
 static int check(ferry *f, const ferry_percolation_options *given, ferry_percolation_options *out)
 {
@@ -148,48 +167,30 @@ static int check(ferry *f, const ferry_percolation_options *given, ferry_percola
         return fy_fail(f, FERRY_EINVAL, "percolation_start: the options are missing");
     int error =
         fy_read_sized(f, "percolation_start: ferry_percolation_options", given, out, sizeof *out);
-    uint64_t servers = error == 0 && out->servers > 0 ? (uint64_t)out->servers : 0;
+    uint64_t servers = (uint64_t)(int64_t)out->servers;
     const int starting = fy_objects_of(f)->info.starting;
     const int ranks = starting != 0 ? starting : ferry_ranks(f);
     if (error != 0)
         return error;
-    if (out->servers < 0 || out->servers >= ranks || out->window < 0 ||
-        out->window > FY_WINDOW_MAX || out->tasks < 0 || out->tasks > FY_STAY_TASKS_MAX)
+    if (fy_env_number_within("FERRY_SERVERS", 0, (uint64_t)ranks - 1, &servers) != 0)
+        return fy_fail(f, FERRY_EINVAL, "percolation_start: %s", fy_error_text());
+    if (servers >= (uint64_t)ranks || out->window < 0 || out->window > FY_WINDOW_MAX ||
+        out->tasks < 0 || out->tasks > FY_STAY_TASKS_MAX)
         return fy_fail(f, FERRY_EINVAL,
                        "percolation_start: servers is %d, window %d, tasks %d; expected 0 to %d, "
                        "0 to %d and 0 to %d",
                        out->servers, out->window, out->tasks, ranks - 1, FY_WINDOW_MAX,
                        FY_STAY_TASKS_MAX);
-    if (fy_env_number_within("FERRY_SERVERS", 0, (uint64_t)ranks - 1, &servers) != 0)
-        return fy_fail(f, FERRY_EINVAL, "percolation_start: %s", fy_error_text());
     out->servers = (int)servers;
-    return 0;
-}
-
-static int choose(ferry *f)
-{
-    if (fy_store_of(f) == NULL)
-        return fy_fail(f, FERRY_ESTATE,
-                       "percolation_start: this rank has no store; call "
-                       "ferry_store_open first");
-    if (fy_scheduling_of(f)->scheduler != NULL)
-        return fy_fail(f, FERRY_ESTATE, "percolation_start: scheduler %s is at work already",
-                       ferry_balance_scheduler(f));
-    int error = ferry_scheduler_register(f, &scheduler);
-    if (error == 0)
-        error = ferry_balance_choose(f, NAME);
-    if (error == 0 && strcmp(ferry_balance_scheduler(f), NAME) != 0)
-        error = fy_fail(f, FERRY_ESTATE,
-                        "percolation_start: FERRY_SCHEDULER is \"%s\"; with data servers the "
-                        "scheduler is percolation: unset it",
-                        ferry_balance_scheduler(f));
-    return error;
+    return servers == 0 ? 0 : check_rank(f);
 }
 
 static int prepare(ferry *f, const ferry_percolation_options *o)
 {
     enum { WINDOW = 4, TASKS = 64 };
-    int error = choose(f);
+    int error = ferry_scheduler_register(f, &scheduler);
+    if (error == 0)
+        error = ferry_balance_choose(f, NAME);
     if (error != 0)
         return error;
     ferry_store *store = fy_store_of(f);
@@ -234,11 +235,13 @@ int ferry_percolation_start(ferry *f, const ferry_percolation_options *options)
     ferry_percolation_options known = FERRY_PERCOLATION_OPTIONS_DEFAULTS;
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "percolation_start: not allowed in a handler");
+    /* No rank begins before all can, so the program may call again after an error. */
     int error = check(f, options, &known);
-    if (error == 0 && known.servers != 0)
-        error = prepare(f, &known);
     error = agree(f, error, known.servers);
-    return error == 0 && known.servers != 0 ? ferry_balance_enable(f, true) : error;
+    if (error != 0 || known.servers == 0)
+        return error;
+    error = agree(f, prepare(f, &known), known.servers);
+    return error == 0 ? ferry_balance_enable(f, true) : error;
 }
 
 static fy_percolation *state_of(const ferry *f)

@@ -13,15 +13,9 @@
 #include <ferry/ferry.h>
 
 #include "../support/random.h"
+#include "../support/thing.h"
 
 enum { OBJECTS = 120, ROUNDS = 3, MESSAGES = 150, BYTES = 2000, BYTES_MAX = 6000, WINDOW = 3 };
-
-typedef struct thing {
-    uint64_t size_bytes; /* of the words that follow */
-    uint64_t seed;
-    uint64_t sum, count;
-    uint64_t words[];
-} thing;
 
 typedef struct account {
     uint64_t random, sent_sum, sent, handled, wrong;
@@ -33,23 +27,10 @@ typedef struct account {
     int count;
 } account;
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    return sizeof(thing) + ((const thing *)data)->size_bytes;
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)f, (void)object;
-    void *data = malloc(sizeof(thing) + BYTES_MAX); /* room to grow */
-    return data == NULL ? NULL : memcpy(data, buffer, size_bytes);
+    return thing_unpack(buffer, size_bytes, BYTES_MAX);
 }
 
 static void destroy(ferry *f, void *data)
@@ -64,20 +45,6 @@ static void fail(account *a, bool condition, const char *what)
         return;
     if (a->wrong++ < 3)
         fprintf(stderr, "cycle: %s\n", what);
-}
-
-static void fill(thing *t, uint64_t first, uint64_t last)
-{
-    for (uint64_t i = first; i < last; i++)
-        t->words[i] = t->seed * 77 + i;
-}
-
-static bool is_whole(const thing *t)
-{
-    for (uint64_t i = 0; i < t->size_bytes / 8; i++)
-        if (t->words[i] != t->seed * 77 + i)
-            return false;
-    return true;
 }
 
 static void send_one(ferry *f, account *a, uint64_t hops)

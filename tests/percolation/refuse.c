@@ -1,7 +1,7 @@
 /* Goal: ferry_percolation_start refuses what it cannot do, on all ranks, with an error that names
  * the value. Method: a job makes one mistake, named by the argument; each rank prints its error.
  *
- * Run as FERRY_RANKS=3 refuse MISTAKE. */
+ * Run as FERRY_RANKS=3 refuse MISTAKE [again]: with `again` it then mends the mistake. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,13 @@ static int rank_main(ferry *f, int argc, char **argv)
         check(f, ferry_store_open(f, &store_options, &store) == 0, "store");
     make_mistake(f, mistake, &options);
     int error = ferry_percolation_start(f, &options);
+    if (argc > 2) { /* what the first call was refused for is mended */
+        check(f, error != 0, "refused");
+        options.servers = 1;
+        if (store == NULL)
+            check(f, ferry_store_open(f, &store_options, &store) == 0, "store");
+        error = ferry_percolation_start(f, &options);
+    }
     printf("rank %d: %d servers, %s\n", ferry_rank(f), ferry_percolation_servers(f),
            error == 0 ? "started" : ferry_error_message(f));
     return error == 0 ? 0 : 4;

@@ -12,15 +12,9 @@
 #include <ferry/ferry.h>
 
 #include "../support/random.h"
+#include "../support/thing.h"
 
 enum { OBJECTS = 200, ROUNDS = 3, MESSAGES = 300, BYTES = 2000, BYTES_MAX = 8000 };
-
-typedef struct thing {
-    uint64_t size_bytes; /* of the words that follow */
-    uint64_t seed;
-    uint64_t sum, count;
-    uint64_t words[];
-} thing;
 
 typedef struct account {
     uint64_t random, sent_sum, sent, handled, wrong, alive;
@@ -30,27 +24,11 @@ typedef struct account {
     uint64_t sum, counted;
 } account;
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    return sizeof(thing) + ((const thing *)data)->size_bytes;
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
+    void *data = thing_unpack(buffer, size_bytes, BYTES_MAX);
     (void)object;
-    /* Room to grow. */
-    void *data = malloc(sizeof(thing) + BYTES_MAX);
-    if (data == NULL)
-        return NULL;
-    memcpy(data, buffer, size_bytes);
-    ((account *)ferry_user_data(f))->alive++;
+    ((account *)ferry_user_data(f))->alive += data != NULL;
     return data;
 }
 
@@ -67,20 +45,6 @@ static double load_of(ferry *f, const void *data, const ferry_message *message)
     (void)f;
     (void)message;
     return (double)((const thing *)data)->size_bytes;
-}
-
-static void fill(thing *t, uint64_t first, uint64_t last)
-{
-    for (uint64_t i = first; i < last; i++)
-        t->words[i] = t->seed * 77 + i;
-}
-
-static bool is_whole(const thing *t)
-{
-    for (uint64_t i = 0; i < t->size_bytes / 8; i++)
-        if (t->words[i] != t->seed * 77 + i)
-            return false;
-    return true;
 }
 
 static void send_one(ferry *f, account *a, uint64_t hops)
