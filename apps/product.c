@@ -69,7 +69,8 @@ static void send(solver *s, ferry_object object, ferry_handler handler, const ui
     check(s->f, ferry_object_send(s->f, object, &message, NULL));
 }
 
-/* Begins the next triple of this rank. With the same A follow all C and B of two rows. */
+/* Begins the next triple of this rank. Triples with the same block of A follow each other. They
+ * need a row of blocks of B and one of C. */
 static void begin_next(solver *s)
 {
     int64_t i = s->next / (s->blocks * s->blocks), k = s->next / s->blocks % s->blocks;
