@@ -11,7 +11,7 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
         fy_compat_fail("atomic operation at %p; expected a multiple of %zu", dest, bytes);
     bool mapped = fy_shmem_locate(dest, bytes, pe, &remote);
     if (mapped)
-        fy_shmem_look(dest, pe);
+        fy_shmem_poll_for(dest, pe);
     const ferry_atomic what = {verb, (uint64_t *)(void *)remote, operand, expected};
     return fy_compat_update(&what, bytes, pe, mapped);
 }

@@ -1,9 +1,9 @@
 /* Accumulates: target = target + scale * source, number by number.
  *
- * Each number is added atomically, so accumulates of several processes on it all count. A process
- * adds to memory that is mapped in it directly. For other memory it scales the source into packets,
- * and a handler at the target adds them. A packet has pieces, each a head and its numbers. A
- * complex number is two numbers. */
+ * Each number is added atomically, so accumulates of several processes on it all count. If the
+ * target is mapped in the calling process, the call adds there itself. For other memory it scales
+ * the source into packets, and a handler at the target adds them. A packet has pieces, each a head
+ * and its numbers. A complex number is two numbers. */
 #include "armci_state.h"
 
 #include <complex.h>
@@ -73,7 +73,7 @@ static const type types[] = {
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
 /* The state of an accumulate by messages. */
-typedef struct making {
+typedef struct accumulation {
     const char *call;
     int process, number;
     const type *type;
@@ -82,9 +82,9 @@ typedef struct making {
     fy_armci_op *op; /* the packet that is being filled, or NULL */
     ferry_track track;
     size_t used;
-} making;
+} accumulation;
 
-static void send_packet(making *m)
+static void send_packet(accumulation *m)
 {
     if (m->op == NULL)
         return;
@@ -98,7 +98,7 @@ static void send_packet(making *m)
 }
 
 /* Makes room in the packet for a piece of `*bytes`. If not all fit, makes `*bytes` smaller. */
-static char *piece_add(making *m, char *target, size_t *bytes)
+static char *piece_add(accumulation *m, char *target, size_t *bytes)
 {
     if (m->op != NULL && PACKET_BYTES - m->used < sizeof(piece) + sizeof(double _Complex))
         send_packet(m);
@@ -117,16 +117,16 @@ static char *piece_add(making *m, char *target, size_t *bytes)
 
 static void add_block(void *arg, const char *source, char *target, size_t bytes)
 {
-    making *m = arg;
+    accumulation *m = arg;
     if (bytes % m->type->bytes != 0 || (uintptr_t)target % m->type->word_bytes != 0)
         fy_compat_fail("%s: %zu bytes at %p; expected whole numbers of %zu bytes at a multiple of "
                        "%zu",
                        m->call, bytes, (void *)target, m->type->bytes, m->type->word_bytes);
-    bool sees = fy_armci_sees(m->process);
+    bool mapped = fy_armci_is_mapped(m->process);
     char part[PART_BYTES];
     for (size_t at = 0, now; at < bytes; at += now) {
         now = bytes - at;
-        if (sees) {
+        if (mapped) {
             now = now < sizeof(part) ? now : sizeof(part);
             m->type->scale(part, source + at, now, m->scale);
             m->type->add(target + at, part, now);
@@ -169,21 +169,21 @@ void fy_armci_accumulate_begin(void)
                                                          accumulate, &fy_armci.accumulate));
 }
 
-static making begin(const char *call, int number, const void *scale, int process,
-                    armci_hdl_t *handle)
+static accumulation begin(const char *call, int number, const void *scale, int process,
+                          armci_hdl_t *handle)
 {
     fy_armci_check(call, process);
     if (number < 0 || number >= TYPES)
         fy_compat_fail("%s: type %d; expected ARMCI_ACC_INT to ARMCI_ACC_DCP", call, number);
-    return (making){.call = call,
-                    .process = process,
-                    .number = number,
-                    .type = &types[number],
-                    .scale = scale,
-                    .handle = handle};
+    return (accumulation){.call = call,
+                          .process = process,
+                          .number = number,
+                          .type = &types[number],
+                          .scale = scale,
+                          .handle = handle};
 }
 
-static int add_strided(making m, const fy_armci_blocks *blocks)
+static int add_strided(accumulation m, const fy_armci_blocks *blocks)
 {
     fy_armci_blocks_check(m.call, blocks);
     fy_armci_blocks_each(blocks, add_block, &m);
@@ -191,7 +191,7 @@ static int add_strided(making m, const fy_armci_blocks *blocks)
     return 0;
 }
 
-static int add_vector(making m, const armci_giov_t *pieces, int count)
+static int add_vector(accumulation m, const armci_giov_t *pieces, int count)
 {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pieces[i].ptr_array_len; k++)

@@ -47,16 +47,16 @@ static bool is_empty(const fy_armci_blocks *blocks)
 }
 
 /* How a call copies. */
-typedef struct way {
+typedef struct transfer {
     const char *call;
     int process;
     bool put;    /* to `process`; else a get from it */
     bool blocks; /* the call returns when the local buffer may be used */
     armci_hdl_t *handle;
-} way;
+} transfer;
 
 /* Waits until the local buffer may be used: a put sets `*submitted`, a get ends `handle`. */
-static void await(const way *how, const bool *submitted, armci_hdl_t *handle)
+static void await(const transfer *how, const bool *submitted, armci_hdl_t *handle)
 {
     unsigned turns = 0;
     if (!how->blocks)
@@ -67,7 +67,7 @@ static void await(const way *how, const bool *submitted, armci_hdl_t *handle)
         fy_compat_turn(&turns);
 }
 
-static int copy_strided(const way *how, const fy_armci_blocks *b)
+static int copy_strided(const transfer *how, const fy_armci_blocks *b)
 {
     ferry_stride strides[ARMCI_MAX_STRIDE_LEVEL];
     armci_hdl_t own = {NULL, 0};
@@ -79,7 +79,7 @@ static int copy_strided(const way *how, const fy_armci_blocks *b)
         return 0;
     if (b->source == NULL || b->target == NULL)
         fy_compat_fail("%s: the %s is NULL", how->call, b->source == NULL ? "source" : "target");
-    if (fy_armci_sees(how->process)) {
+    if (fy_armci_is_mapped(how->process)) {
         fy_armci_blocks_each(b, copy_block, NULL);
         return 0;
     }
@@ -97,13 +97,13 @@ static int copy_strided(const way *how, const fy_armci_blocks *b)
     return 0;
 }
 
-static int copy_plain(const way *how, const void *source, void *target, int bytes)
+static int copy_plain(const transfer *how, const void *source, void *target, int bytes)
 {
     const fy_armci_blocks blocks = {.source = source, .target = target, .count = &bytes};
     return copy_strided(how, &blocks);
 }
 
-static size_t pieces_of(const way *how, const armci_giov_t *iov, int count)
+static size_t pieces_of(const transfer *how, const armci_giov_t *iov, int count)
 {
     size_t all = 0;
     for (int i = 0; i < count; i++) {
@@ -115,23 +115,24 @@ static size_t pieces_of(const way *how, const armci_giov_t *iov, int count)
     return all;
 }
 
-static int copy_vector(const way *how, const armci_giov_t *iov, int count)
+static int copy_vector(const transfer *how, const armci_giov_t *iov, int count)
 {
     fy_armci_check(how->call, how->process);
     size_t all = pieces_of(how, iov, count), used = 0;
-    bool sees = fy_armci_sees(how->process), submitted = false, waits = how->blocks && !how->put;
+    bool mapped = fy_armci_is_mapped(how->process), submitted = false,
+         waits = how->blocks && !how->put;
     if (all == 0)
         return 0;
-    ferry_piece *pieces = sees ? NULL : fy_compat_need(how->call, calloc(all, sizeof(*pieces)));
+    ferry_piece *pieces = mapped ? NULL : fy_compat_need(how->call, calloc(all, sizeof(*pieces)));
     for (int i = 0; i < count; i++)
         for (int k = 0; k < iov[i].ptr_array_len; k++) {
-            if (sees)
+            if (mapped)
                 memmove(iov[i].dst_ptr_array[k], iov[i].src_ptr_array[k], (size_t)iov[i].bytes);
             else
                 pieces[used++] = (ferry_piece){iov[i].dst_ptr_array[k], iov[i].src_ptr_array[k],
                                                (size_t)iov[i].bytes};
         }
-    if (sees)
+    if (mapped)
         return 0;
     armci_hdl_t own = {NULL, 0};
     ferry_track track;
@@ -154,18 +155,18 @@ void ARMCI_Copy(const void *source, void *target, int bytes)
 #define COPIES(NAME, PUT)                                                                          \
     int ARMCI_##NAME(void *source, void *target, int bytes, int process)                           \
     {                                                                                              \
-        const way how = {"ARMCI_" #NAME, process, PUT, true, NULL};                                \
+        const transfer how = {"ARMCI_" #NAME, process, PUT, true, NULL};                           \
         return copy_plain(&how, source, target, bytes);                                            \
     }                                                                                              \
     int ARMCI_Nb##NAME(void *source, void *target, int bytes, int process, armci_hdl_t *handle)    \
     {                                                                                              \
-        const way how = {"ARMCI_Nb" #NAME, process, PUT, false, handle};                           \
+        const transfer how = {"ARMCI_Nb" #NAME, process, PUT, false, handle};                      \
         return copy_plain(&how, source, target, bytes);                                            \
     }                                                                                              \
     int ARMCI_##NAME##S(void *source, int source_strides[], void *target, int target_strides[],    \
                         int count[], int levels, int process)                                      \
     {                                                                                              \
-        const way how = {"ARMCI_" #NAME "S", process, PUT, true, NULL};                            \
+        const transfer how = {"ARMCI_" #NAME "S", process, PUT, true, NULL};                       \
         const fy_armci_blocks blocks = {source,         target, source_strides,                    \
                                         target_strides, count,  levels};                           \
         return copy_strided(&how, &blocks);                                                        \
@@ -173,19 +174,19 @@ void ARMCI_Copy(const void *source, void *target, int bytes)
     int ARMCI_Nb##NAME##S(void *source, int source_strides[], void *target, int target_strides[],  \
                           int count[], int levels, int process, armci_hdl_t *handle)               \
     {                                                                                              \
-        const way how = {"ARMCI_Nb" #NAME "S", process, PUT, false, handle};                       \
+        const transfer how = {"ARMCI_Nb" #NAME "S", process, PUT, false, handle};                  \
         const fy_armci_blocks blocks = {source,         target, source_strides,                    \
                                         target_strides, count,  levels};                           \
         return copy_strided(&how, &blocks);                                                        \
     }                                                                                              \
     int ARMCI_##NAME##V(armci_giov_t *pieces, int count, int process)                              \
     {                                                                                              \
-        const way how = {"ARMCI_" #NAME "V", process, PUT, true, NULL};                            \
+        const transfer how = {"ARMCI_" #NAME "V", process, PUT, true, NULL};                       \
         return copy_vector(&how, pieces, count);                                                   \
     }                                                                                              \
     int ARMCI_Nb##NAME##V(armci_giov_t *pieces, int count, int process, armci_hdl_t *handle)       \
     {                                                                                              \
-        const way how = {"ARMCI_Nb" #NAME "V", process, PUT, false, handle};                       \
+        const transfer how = {"ARMCI_Nb" #NAME "V", process, PUT, false, handle};                  \
         return copy_vector(&how, pieces, count);                                                   \
     }
 COPIES(Put, true)
@@ -213,7 +214,7 @@ int ARMCI_Put_flag(void *source, void *target, int bytes, int *flag, int value, 
     }                                                                                              \
     int ARMCI_NbPutValue##NAME(TYPE value, void *target, int process, armci_hdl_t *handle)         \
     {                                                                                              \
-        const way how = {"ARMCI_NbPutValue", process, true, true, handle};                         \
+        const transfer how = {"ARMCI_NbPutValue", process, true, true, handle};                    \
         return copy_plain(&how, &value, target, (int)sizeof(value));                               \
     }                                                                                              \
     TYPE ARMCI_GetValue##NAME(void *source, int process)                                           \

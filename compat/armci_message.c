@@ -38,16 +38,16 @@ void armci_msg_snd(int tag, void *data, int bytes, int to)
     fy_compat_check("armci_msg_snd", ferry_send(fy_compat.f, to, tag, data, (size_t)bytes, NULL));
 }
 
-/* The message that a receive has got, once `ended` is set. */
-typedef struct got {
+/* The message that ended a receive. Valid once `ended` is set. */
+typedef struct arrival {
     bool ended;
     int rank, bytes;
-} got;
+} arrival;
 
 static void when_received(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     (void)f;
-    *(got *)arg = (got){true, receipt->rank, (int)receipt->size_bytes};
+    *(arrival *)arg = (arrival){true, receipt->rank, (int)receipt->size_bytes};
 }
 
 static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
@@ -59,7 +59,7 @@ static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
 
 static int receive(int tag, void *data, int room, int *bytes, int from)
 {
-    got what = {0};
+    arrival what = {0};
     unsigned turns = 0;
     ferry_track track = FERRY_TRACK_DEFAULTS;
     track.completed = when_received;

@@ -16,7 +16,7 @@ void fy_armci_check(const char *call, int process)
                        fy_compat.count - 1);
 }
 
-bool fy_armci_sees(int process)
+bool fy_armci_is_mapped(int process)
 {
     return fy_compat.mapped[process];
 }
@@ -351,7 +351,7 @@ void ARMCI_Access_end(void *address)
 int ARMCI_Same_node(int process)
 {
     fy_armci_check("ARMCI_Same_node", process);
-    return fy_armci_sees(process);
+    return fy_armci_is_mapped(process);
 }
 
 int armci_domain_same_id(armci_domain_t domain, int process)

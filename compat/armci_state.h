@@ -3,8 +3,9 @@
  * ARMCI's functions take no handle, so the process has one state: fy_armci and fy_compat are the
  * only writable global data. The layer calls only public functions of Ferry.
  *
- * A process copies and changes memory that is mapped in it directly: its own, and the heaps of
- * processes of its node. Operations on other processes go by messages, each with a record. */
+ * If memory is mapped in the calling process, a call copies or changes it without messages. That is
+ * the process's own memory and the heaps of processes of its node. Operations on other processes go
+ * by messages, each with a record. */
 #ifndef FY_ARMCI_STATE_H
 #define FY_ARMCI_STATE_H
 
@@ -34,7 +35,7 @@ typedef struct fy_armci_op {
 /* Ends the job if ARMCI is not begun, or `process` does not exist. */
 void fy_armci_check(const char *call, int process);
 /* Whether the memory of `process` is mapped in this process. */
-bool fy_armci_sees(int process);
+bool fy_armci_is_mapped(int process);
 
 /* Makes the record and the track of an operation. `handle` may be NULL. `data_bytes`: size of its
  * `data`. */

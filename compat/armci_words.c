@@ -9,7 +9,7 @@ static uint64_t update(ferry_atomic_verb verb, void *word, size_t bytes, uint64_
                        int process)
 {
     const ferry_atomic what = {verb, word, operand, 0};
-    return fy_compat_update(&what, bytes, process, fy_armci_sees(process));
+    return fy_compat_update(&what, bytes, process, fy_armci_is_mapped(process));
 }
 
 int ARMCI_Rmw(int verb, void *old, void *target, int value, int process)

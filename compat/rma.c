@@ -96,7 +96,7 @@ void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
     if (size_bytes == 0)
         return;
     if (fy_shmem_locate(source, size_bytes, pe, &remote)) {
-        fy_shmem_look(source, pe);
+        fy_shmem_poll_for(source, pe);
         copy(dest, remote, size_bytes);
     } else
         fy_compat_check("shmem_get", ferry_get(fy_compat.f, pe, dest, remote, size_bytes, NULL));

@@ -17,7 +17,7 @@ static bool is_within(const void *address, size_t size_bytes, const char *base, 
            size_bytes <= base_bytes - offset;
 }
 
-void fy_shmem_look(const void *address, int pe)
+void fy_shmem_poll_for(const void *address, int pe)
 {
     fy_shmem_state *s = &fy_shmem_pe;
     if (pe == fy_compat.me && (s->shared != NULL || is_within(address, 1, s->data, s->data_bytes)))

@@ -26,7 +26,7 @@ typedef struct fy_shmem_state {
     void *reserved;      /* the allocation; `heap` is the first multiple of the alignment in it */
     char *data, **datas; /* the program's variables: this PE's, and those of all; NULL: not known */
     size_t data_bytes;
-    unsigned looks;         /* `turns` for fy_compat_turn, in fy_shmem_look */
+    unsigned looks;         /* `turns` for fy_compat_turn, in fy_shmem_poll_for */
     size_t outstanding;     /* puts by messages that have not completed */
     fy_shmem_block *blocks; /* all parts of the heap, by offset */
     size_t block_count, block_room;
@@ -52,9 +52,9 @@ static inline bool fy_shmem_locate(const void *address, size_t size_bytes, int p
 }
 /* Whether [address, address + size_bytes) is symmetric. */
 bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
-/* Polls from time to time, if `address` is a variable of this PE: the program may read it in a loop
- * until another PE changes it, by a message. */
-void fy_shmem_look(const void *address, int pe);
+/* Polls once, if `address` is on this PE and other PEs may change it by messages: the program may
+ * read it in a loop until one does. */
+void fy_shmem_poll_for(const void *address, int pe);
 
 void fy_shmem_heap_begin(void);
 

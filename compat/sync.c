@@ -49,10 +49,10 @@ static bool is_left_out(const watch *w, size_t i)
     return w->status != NULL && w->status[i] != 0;
 }
 
-/* Returns how many variables hold, and writes their indices to `indices` if that is not NULL.
- * `*first` becomes the first that holds after the one of the last look, in turn, so that no
- * variable is always passed over. `*asked` becomes the number of variables that were not left
- * out. */
+/* Returns how many variables hold, and writes their indices to `indices` if that is not NULL. Sets
+ * `*first` to the first that holds after the one that the last call chose, or else to the lowest.
+ * So no variable is passed over each time. Sets `*asked` to the number of variables that were not
+ * left out. */
 static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
     size_t found = 0, lowest = SIZE_MAX;
@@ -89,7 +89,7 @@ static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_
 static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
 {
     unsigned turns = 0;
-    fy_shmem_look(w->ivars, fy_compat.me);
+    fy_shmem_poll_for(w->ivars, fy_compat.me);
     for (;;) {
         size_t asked, found = look(w, indices, first, &asked);
         if (found == asked || (!all && found > 0))
@@ -186,7 +186,7 @@ SHMEM_WAIT_TYPES(WAITS)
 
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
 {
-    fy_shmem_look(sig_addr, fy_compat.me);
+    fy_shmem_poll_for(sig_addr, fy_compat.me);
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
 

@@ -76,7 +76,7 @@ static void release(ferry *f, void *data)
     ferry_block_data *block = data;
     const ferry_blocks *set = set_of(f, block->set);
     if (set != NULL && (block->flags & FY_BLOCK_LENT) == 0 && is_named(set, block))
-        fy_blocks_set_astray(set, true);
+        fy_blocks_set_unsettled(set, true);
     for (uint32_t i = 0; i < block->count && (block->flags & FY_BLOCK_LENT) == 0; i++)
         (void)ferry_free(f, block->grids[i].data);
     (void)ferry_free(f, block);
@@ -300,7 +300,7 @@ int ferry_blocks_send(ferry_blocks *set, const ferry_message *message)
         return fy_fail(set->f, FERRY_ESTATE, "blocks_send: a mover of the xarrays is in flight");
     const ferry_xarray *x = set->items[0];
     int error = 0;
-    fy_blocks_set_astray(set, true);
+    fy_blocks_set_unsettled(set, true);
     for (size_t i = 0; i < x->local_count && error == 0; i++)
         error = ferry_object_send(set->f, ferry_blocks_object(set, x->local[i]), message, NULL);
     return error;

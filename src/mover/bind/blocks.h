@@ -59,7 +59,7 @@ static inline uint32_t fy_block_flags(int rank, bool lent)
 ferry_object *fy_blocks_place(const ferry_blocks *set, int32_t number);
 
 /* Notes whether grids of the set may be elsewhere: then movers of its xarrays cannot start. */
-void fy_blocks_set_astray(const ferry_blocks *set, bool astray);
+void fy_blocks_set_unsettled(const ferry_blocks *set, bool unsettled);
 
 /* Learns the names of the objects of blocks that are elsewhere. Collective. If one rank passes an
  * `error`, all return one. FERRY_ENOMEM, FERRY_EPEER. */

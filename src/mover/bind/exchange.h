@@ -1,6 +1,7 @@
 /* Exchange: two rounds of messages, requests and answers, between ranks that know to which ranks
  * they send, but not from which they receive. Exchanges begin and end in the same order on every
- * rank. The caller makes a collective between the beginning and the first message. */
+ * rank. The caller makes a collective between the beginning and the first message: a message for
+ * an exchange that has not begun would be lost. */
 #ifndef FY_MOVER_EXCHANGE_H
 #define FY_MOVER_EXCHANGE_H
 

@@ -1,4 +1,4 @@
-/* Handshake and parting: frames between the ranks that a mover connects.
+/* Handshake and disconnection: frames between the ranks that a mover connects.
  *
  * A rank that has analysed its copies sends each neighbour a handshake: where its counters and
  * grids are, and the hash of the copies that the two share. It is bound when it has the handshakes
@@ -66,11 +66,11 @@ static void lose(ferry_mover *m, int source, int error)
 {
     if (m->run.error == 0) {
         m->run.error = error;
-        m->bound.culprit = source;
+        m->bound.failed_rank = source;
     }
     fy_movers_news(m->f);
     if (!m->run.in_flight && m->bound.stage == FY_STAGE_BOUND)
-        fy_mover_spread(m);
+        fy_mover_tell_loss(m);
 }
 
 /* Takes the channel, mode, buffer and grids that the source of a link offers. */
@@ -116,8 +116,8 @@ static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const 
 }
 
 /* Takes a handshake, in FY_STAGE_HANDSHAKE. */
-static void meet(ferry_mover *m, int source, const uint64_t *words, const void *data,
-                 size_t size_bytes)
+static void take_handshake(ferry_mover *m, int source, const uint64_t *words, const void *data,
+                           size_t size_bytes)
 {
     fy_link_end *in = fy_direction_find(&m->bound.in, source);
     fy_link_end *out = fy_direction_find(&m->bound.out, source);
@@ -132,7 +132,7 @@ static void meet(ferry_mover *m, int source, const uint64_t *words, const void *
     else if (handshake.sent != ours.expected || handshake.expected != ours.sent ||
              (in == NULL && out == NULL))
         error = differ(m, source, &handshake, &ours);
-    else if (in != NULL && !in->told)
+    else if (in != NULL && !in->has_handshake)
         error = take_offers(in, words,
                             (const fy_offer *)(const void *)((const char *)data + sizeof handshake),
                             offered / sizeof(fy_offer));
@@ -142,18 +142,18 @@ static void meet(ferry_mover *m, int source, const uint64_t *words, const void *
         return;
     }
     if (in != NULL)
-        in->told = true;
+        in->has_handshake = true;
     if (out != NULL)
-        out->told = true;
+        out->has_handshake = true;
     fy_movers_news(m->f);
 }
 
 /* Removes the handshake of `source` from those kept, and returns it; or NULL. */
-static fy_early *take_early(fy_movers *movers, int source)
+static fy_pending_handshake *remove_pending(fy_movers *movers, int source)
 {
-    for (fy_early **at = &movers->early; *at != NULL; at = &(*at)->next)
+    for (fy_pending_handshake **at = &movers->pending; *at != NULL; at = &(*at)->next)
         if ((*at)->source == source) {
-            fy_early *found = *at;
+            fy_pending_handshake *found = *at;
             *at = found->next;
             return found;
         }
@@ -164,20 +164,21 @@ static fy_early *take_early(fy_movers *movers, int source)
 static void keep(ferry *f, int source, const fy_frame *frame)
 {
     fy_movers *movers = fy_movers_of(f);
-    fy_early *old = take_early(movers, source);
+    fy_pending_handshake *old = remove_pending(movers, source);
     if (old != NULL)
         refuse(f, source, old->words[0], FERRY_EINVAL);
     free(old);
-    fy_early *early = fy_malloc(sizeof *early + frame->size_bytes);
-    if (early == NULL) {
+    fy_pending_handshake *pending = fy_malloc(sizeof *pending + frame->size_bytes);
+    if (pending == NULL) {
         refuse(f, source, frame->words[0], FERRY_ENOMEM);
         return;
     }
-    *early = (fy_early){.next = movers->early, .source = source, .size_bytes = frame->size_bytes};
-    memcpy(early->words, frame->words, sizeof early->words);
+    *pending = (fy_pending_handshake){
+        .next = movers->pending, .source = source, .size_bytes = frame->size_bytes};
+    memcpy(pending->words, frame->words, sizeof pending->words);
     if (frame->size_bytes > 0)
-        memcpy(early->data, frame->data, frame->size_bytes);
-    movers->early = early;
+        memcpy(pending->data, frame->data, frame->size_bytes);
+    movers->pending = pending;
 }
 
 void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
@@ -195,7 +196,7 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
     } else if (round > m->round || (round == m->round && m->bound.stage == FY_STAGE_ALONE)) {
         keep(f, source, frame);
     } else if (round == m->round && m->bound.stage == FY_STAGE_HANDSHAKE) {
-        meet(m, source, frame->words, frame->data, frame->size_bytes);
+        take_handshake(m, source, frame->words, frame->data, frame->size_bytes);
     } else {
         refuse(f, source, frame->words[0], FERRY_EINVAL);
         if (round == m->round)
@@ -206,32 +207,32 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
 void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
 {
     fy_movers *movers = fy_movers_of(f);
-    for (fy_early **at = &movers->early; *at != NULL;) {
-        fy_early *early = *at;
-        if (number_of(early->words[0]) != number) {
-            at = &early->next;
+    for (fy_pending_handshake **at = &movers->pending; *at != NULL;) {
+        fy_pending_handshake *pending = *at;
+        if (number_of(pending->words[0]) != number) {
+            at = &pending->next;
             continue;
         }
-        *at = early->next;
-        refuse(f, early->source, early->words[0], error);
-        free(early);
+        *at = pending->next;
+        refuse(f, pending->source, pending->words[0], error);
+        free(pending);
     }
 }
 
 /* Takes the handshakes that were kept for this mover. */
-static void meet_early(ferry_mover *m)
+static void take_pending(ferry_mover *m)
 {
     fy_movers *movers = fy_movers_of(m->f);
     const uint64_t name = fy_mover_name(m->number, m->round);
-    for (fy_early **at = &movers->early; *at != NULL;) {
-        fy_early *early = *at;
-        if (early->words[0] != name) {
-            at = &early->next;
+    for (fy_pending_handshake **at = &movers->pending; *at != NULL;) {
+        fy_pending_handshake *pending = *at;
+        if (pending->words[0] != name) {
+            at = &pending->next;
             continue;
         }
-        *at = early->next;
-        meet(m, early->source, early->words, early->data, early->size_bytes);
-        free(early);
+        *at = pending->next;
+        take_handshake(m, pending->source, pending->words, pending->data, pending->size_bytes);
+        free(pending);
     }
 }
 
@@ -277,7 +278,7 @@ static const fy_link_end *waits_for(const fy_bound *bound)
     const fy_direction *directions[] = {&bound->in, &bound->out};
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < directions[way]->end_count; i++)
-            if (!directions[way]->ends[i].told)
+            if (!directions[way]->ends[i].has_handshake)
                 return &directions[way]->ends[i];
     return NULL;
 }
@@ -297,11 +298,11 @@ static int explain(const ferry_mover *m)
         return fy_fail(m->f, m->run.error,
                        "mover_bind: rank %d failed to bind it, or the plans differ in copies that "
                        "the two ranks share",
-                       m->bound.culprit);
+                       m->bound.failed_rank);
     if (m->run.error == FERRY_EPEER)
         return fy_fail(m->f, m->run.error, "mover_bind: a rank that it needs is dead or has left");
     return m->run.error ? fy_fail(m->f, m->run.error, "mover_bind: %s on rank %d",
-                                  ferry_strerror(m->run.error), m->bound.culprit)
+                                  ferry_strerror(m->run.error), m->bound.failed_rank)
                         : 0;
 }
 
@@ -312,89 +313,89 @@ int fy_mover_handshake(ferry_mover *m)
     int error = handshake_all(m);
     if (error)
         lose(m, ferry_rank(m->f), error);
-    meet_early(m);
+    take_pending(m);
     while (m->run.error == 0 && (end = waits_for(&m->bound)) != NULL) {
         (void)ferry_wait(m->f, FY_LOOK_NS);
-        if (!end->told && is_dead(m->f, end->rank))
+        if (!end->has_handshake && is_dead(m->f, end->rank))
             lose(m, end->rank, FERRY_EPEER);
     }
     return explain(m);
 }
 
-/* Notes that `source` is done with its channel. Frees the channels when all targets are. */
-void fy_parting_take(ferry *f, int source, uint64_t name)
+/* Notes that `source` no longer reads its channel. Frees the channels when no target does. */
+void fy_done_take(ferry *f, int source, uint64_t name)
 {
     fy_movers *movers = fy_movers_of(f);
-    for (fy_remains **at = &movers->remains; *at != NULL; at = &(*at)->next) {
-        fy_remains *remains = *at;
-        if (fy_mover_name(remains->number, remains->round) != name)
+    for (fy_retired **at = &movers->retired; *at != NULL; at = &(*at)->next) {
+        fy_retired *retired = *at;
+        if (fy_mover_name(retired->number, retired->round) != name)
             continue;
         size_t left = 0;
-        for (size_t i = 0; i < remains->count; i++) {
-            if (remains->ranks[i] == source)
-                remains->ranks[i] = -1;
-            left += remains->ranks[i] >= 0;
+        for (size_t i = 0; i < retired->count; i++) {
+            if (retired->ranks[i] == source)
+                retired->ranks[i] = -1;
+            left += retired->ranks[i] >= 0;
         }
         if (left == 0) {
-            *at = remains->next;
-            (void)ferry_free(f, remains->channels);
-            free(remains);
+            *at = retired->next;
+            (void)ferry_free(f, retired->channels);
+            free(retired);
         }
         return;
     }
     ferry_mover *m = fy_movers_find(movers, number_of(name));
-    if (m == NULL || m->round != round_of(name) || m->bound.remains == NULL)
+    if (m == NULL || m->round != round_of(name) || m->bound.retired == NULL)
         return;
-    for (size_t i = 0; i < m->bound.remains->count; i++)
-        if (m->bound.remains->ranks[i] == source)
-            m->bound.remains->ranks[i] = -1;
+    for (size_t i = 0; i < m->bound.retired->count; i++)
+        if (m->bound.retired->ranks[i] == source)
+            m->bound.retired->ranks[i] = -1;
 }
 
 void fy_loss_take(ferry *f, int source, uint64_t name, int error)
 {
-    fy_parting_take(f, source, name);
+    fy_done_take(f, source, name);
     ferry_mover *m = fy_movers_find(fy_movers_of(f), number_of(name));
     if (m != NULL && m->round == round_of(name))
         lose(m, source, error < 0 ? error : FERRY_EINVAL);
 }
 
-void fy_mover_part(ferry_mover *m)
+void fy_mover_disconnect(ferry_mover *m)
 {
     ferry *f = m->f;
     fy_movers *movers = fy_movers_of(f);
     const uint64_t name = fy_mover_name(m->number, m->round);
-    for (size_t i = 0; i < m->bound.in.end_count && !m->run.spread; i++)
-        if (m->bound.in.ends[i].told && m->bound.in.ends[i].channel != NULL)
+    for (size_t i = 0; i < m->bound.in.end_count && !m->run.told_loss; i++)
+        if (m->bound.in.ends[i].has_handshake && m->bound.in.ends[i].channel != NULL)
             (void)fy_mover_tell(f, m->bound.in.ends[i].rank, FY_MOVER_DONE, name, 0);
-    fy_remains *remains = m->bound.remains;
-    if (remains == NULL)
+    fy_retired *retired = m->bound.retired;
+    if (retired == NULL)
         return;
     size_t left = 0;
-    for (size_t i = 0; i < remains->count; i++) {
-        if (remains->ranks[i] >= 0 &&
-            (m->bound.stage == FY_STAGE_ALONE || is_dead(f, remains->ranks[i])))
-            remains->ranks[i] = -1;
-        left += remains->ranks[i] >= 0;
+    for (size_t i = 0; i < retired->count; i++) {
+        if (retired->ranks[i] >= 0 &&
+            (m->bound.stage == FY_STAGE_ALONE || is_dead(f, retired->ranks[i])))
+            retired->ranks[i] = -1;
+        left += retired->ranks[i] >= 0;
     }
     if (left == 0) {
-        (void)ferry_free(f, remains->channels);
-        free(remains);
+        (void)ferry_free(f, retired->channels);
+        free(retired);
     } else {
-        remains->next = movers->remains;
-        movers->remains = remains;
+        retired->next = movers->retired;
+        movers->retired = retired;
     }
-    m->bound.remains = NULL;
+    m->bound.retired = NULL;
     m->bound.channels = NULL;
 }
 
 void fy_handshakes_close(fy_movers *movers)
 {
-    for (fy_early *early; (early = movers->early) != NULL;) {
-        movers->early = early->next;
-        free(early);
+    for (fy_pending_handshake *pending; (pending = movers->pending) != NULL;) {
+        movers->pending = pending->next;
+        free(pending);
     }
-    for (fy_remains *remains; (remains = movers->remains) != NULL;) {
-        movers->remains = remains->next;
-        free(remains); /* the channels are freed with the heap */
+    for (fy_retired *retired; (retired = movers->retired) != NULL;) {
+        movers->retired = retired->next;
+        free(retired); /* the channels are freed with the heap */
     }
 }

@@ -101,20 +101,20 @@ static int alloc_channels(ferry_mover *m)
         if (end->mode == FY_LINK_STAGED)
             bytes += FY_SLOTS * end->slot_bytes;
     }
-    fy_remains *remains = fy_malloc(sizeof *remains + count * sizeof *remains->ranks);
+    fy_retired *retired = fy_malloc(sizeof *retired + count * sizeof *retired->ranks);
     void *channels;
-    int error = remains == NULL ? FERRY_ENOMEM : ferry_alloc(m->f, bytes, &channels);
+    int error = retired == NULL ? FERRY_ENOMEM : ferry_alloc(m->f, bytes, &channels);
     if (error) {
-        free(remains);
+        free(retired);
         return error;
     }
     m->bound.channels = memset(channels, 0, bytes);
-    *remains = (fy_remains){
+    *retired = (fy_retired){
         .number = m->number, .round = m->round, .channels = m->bound.channels, .count = count};
     for (size_t i = 0; i < count; i++)
-        remains->ranks[i] =
+        retired->ranks[i] =
             m->bound.out.ends[i].mode == FY_LINK_MESSAGES ? -1 : m->bound.out.ends[i].rank;
-    m->bound.remains = remains;
+    m->bound.retired = retired;
     return 0;
 }
 
@@ -260,7 +260,7 @@ int fy_mover_link(ferry_mover *m)
     int error = connect(m);
     if (error) {
         m->run.error = error;
-        fy_mover_spread(m);
+        fy_mover_tell_loss(m);
     } else {
         m->bound.stage = FY_STAGE_BOUND;
         forget_copies(m);
@@ -309,7 +309,7 @@ static void fini_direction(fy_direction *direction)
     *direction = (fy_direction){0};
 }
 
-/* Frees the pairs that others asked at binding. */
+/* Frees the requests of other ranks. */
 static void drop_asks(fy_bound *bound)
 {
     for (fy_ask *ask = bound->asks, *next; ask != NULL; ask = next) {
@@ -326,7 +326,7 @@ void fy_mover_unlink(ferry_mover *m)
     free(m->bound.sequence);
     forget_copies(m);
     fy_copies_fini(&m->plan.kept);
-    fy_mover_part(m);
+    fy_mover_disconnect(m);
     drop_asks(&m->bound);
     fini_direction(&m->bound.in);
     fini_direction(&m->bound.out);

@@ -24,7 +24,7 @@ struct fy_mover_form {
     int (*sequence)(ferry_mover *m);
 };
 
-/* How often binding looks whether a rank has died. */
+/* How often binding checks whether a rank has died. */
 enum { FY_LOOK_NS = 50 * 1000 * 1000 };
 bool fy_mover_any_dead(ferry *f);
 
@@ -54,9 +54,9 @@ int fy_mover_handshake(ferry_mover *m);
 /* Answers kept handshakes for a mover that will not be bound here with `error`. */
 void fy_handshakes_refuse(ferry *f, uint32_t number, int error);
 
-/* Parts from the neighbours: this rank no longer uses the links. Its channels are freed when all
- * targets are done with them. */
-void fy_mover_part(ferry_mover *m);
+/* Disconnects from the neighbours: this rank no longer uses the links. Its channels are freed when
+ * no target reads them any more. */
+void fy_mover_disconnect(ferry_mover *m);
 
 /* Frees copies, links, moves and asks. The mover is then as before its analysis. */
 void fy_mover_unlink(ferry_mover *m);

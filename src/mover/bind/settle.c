@@ -10,10 +10,10 @@
 #include "mover/plan/plan.h"
 #include "object/object.h"
 
-void fy_blocks_set_astray(const ferry_blocks *set, bool astray)
+void fy_blocks_set_unsettled(const ferry_blocks *set, bool unsettled)
 {
     for (ferry_mover *m = NULL; (m = fy_movers_next(set->f, set->arrays, m)) != NULL;)
-        m->run.astray = astray;
+        m->run.unsettled = unsettled;
 }
 
 ferry_object *fy_blocks_place(const ferry_blocks *set, int32_t number)
@@ -361,7 +361,7 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
     if (error == 0 && sums[1] + sums[4] > 0 && set->numbers != NULL)
         error = rename_all(set, here);
     if (error == 0)
-        fy_blocks_set_astray(set, false);
+        fy_blocks_set_unsettled(set, false);
     if (error == 0 && moved != NULL)
         *moved = (size_t)sums[1];
     return error;

@@ -199,21 +199,21 @@ static int post_all(sharing *s)
     return error;
 }
 
-/* Sends all records. `*asked` becomes the number of ranks that this one asks, `*asking` of those
- * that ask it. */
-static int send_all(sharing *s, int error, size_t *asked, size_t *asking)
+/* Sends all records. Sets `*asked` to the number of ranks that this one asks, and `*asking` to the
+ * number of ranks that ask this one. */
+static int send_all(sharing *s, int error, size_t *asking, size_t *asked)
 {
     for (int r = 0; r < s->ranks; r++)
         s->marks[r] = s->out[r].count > 0;
-    int failed = fy_exchange_expect(&s->exchange, error, s->marks, asked);
-    *asking = 0;
+    int failed = fy_exchange_expect(&s->exchange, error, s->marks, asking);
+    *asked = 0;
     for (int r = 0; r < s->ranks && failed == 0; r++) {
         records *out = &s->out[r];
         if (out->count == 0)
             continue;
         failed = fy_exchange_send(&s->exchange, r, FY_EXCHANGE_ASK, 0, out->items,
                                   out->count * sizeof *out->items);
-        (*asking)++;
+        (*asked)++;
         free(out->items);
         *out = (records){0};
     }
@@ -341,7 +341,7 @@ static int make_plan(sharing *s, ferry_floorplan *out)
 
 static int share(sharing *s, int error, ferry_floorplan *out)
 {
-    size_t asked, asking;
+    size_t asking, asked;
     error = summarise(s, error ? error : check(s));
     if (error)
         return error;
@@ -349,13 +349,13 @@ static int share(sharing *s, int error, ferry_floorplan *out)
         cut_bins(s);
         error = post_all(s);
     }
-    error = send_all(s, error, &asked, &asking);
+    error = send_all(s, error, &asking, &asked);
     if (error)
         return error;
-    error = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ASK, asked);
+    error = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ASK, asking);
     int answered = error == FERRY_EPEER ? error : answer_all(s);
     if (answered == 0)
-        answered = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ANSWER, asking);
+        answered = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ANSWER, asked);
     error = error ? error : answered;
     if (error == FERRY_EINVAL)
         return fy_fail(s->f, error,

@@ -96,8 +96,8 @@ int ferry_xarray_create_over(ferry *f, const ferry_floorplan *blocks, size_t ele
         error = fy_mover_fail(f, FERRY_EINVAL,
                               "xarray: grid %zu has %s with elements of %zu bytes, block %d wants "
                               "%s with %zu",
-                              i, fy_region_says(&grids[i].region).text, grids[i].element_bytes,
-                              x->local[i], fy_region_says(&wanted).text, element_bytes);
+                              i, fy_region_show(&grids[i].region).text, grids[i].element_bytes,
+                              x->local[i], fy_region_show(&wanted).text, element_bytes);
         ferry_xarray_destroy(x);
         return error;
     }

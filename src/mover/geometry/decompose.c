@@ -186,15 +186,15 @@ static int64_t cut_at(const bisection *b, ferry_region r, int d, double share, i
     return low;
 }
 
-/* How many layers, of `layer` indices each, have an index for each of `count` boxes. */
+/* The number of layers, of `layer` indices each, that have an index for each of `count` boxes. */
 static int64_t layers_for(int count, uint64_t layer)
 {
     return (int64_t)(((uint64_t)count - 1) / layer) + 1;
 }
 
 /* Cuts `r` into `count` boxes. Invariant: `r` has at least `count` indices. So each side must get
- * at least as many indices as boxes, wherever the weight is. If that cannot be had otherwise, the
- * lower side gets whole layers, and each of their indices becomes a box. */
+ * at least as many indices as boxes, wherever the weight is. If the two sides together would need
+ * more layers than `r` has, the lower side gets only as many boxes as fill whole layers. */
 static int bisect(const bisection *b, ferry_region r, int first, int count)
 {
     if (count == 1)

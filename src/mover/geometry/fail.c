@@ -23,7 +23,7 @@ int fy_mover_read(ferry *f, const char *who, const void *given, void *out, size_
     return error == 0 || f == NULL ? error : fy_fail(f, error, "%s", fy_error_text());
 }
 
-fy_region_text fy_region_says(const ferry_region *r)
+fy_region_text fy_region_show(const ferry_region *r)
 {
     fy_region_text says;
     ferry_region_format(*r, says.text, sizeof says.text);

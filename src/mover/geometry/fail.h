@@ -18,6 +18,6 @@ int fy_mover_read(ferry *f, const char *who, const void *given, void *out, size_
 typedef struct fy_region_text {
     char text[FY_REGION_TEXT];
 } fy_region_text;
-fy_region_text fy_region_says(const ferry_region *r);
+fy_region_text fy_region_show(const ferry_region *r);
 
 #endif

@@ -76,18 +76,18 @@ static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t 
                              number, block->region.dims, plan->dims);
     if (ferry_region_is_empty(block->region))
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is empty", number,
-                             fy_region_says(&block->region).text);
+                             fy_region_show(&block->region).text);
     if (!fy_box_is_sound(&block->region, plan->dims))
         return fy_mover_fail(f, FERRY_EINVAL,
                              "floor plan: block %d %s has coordinates beyond the limit", number,
-                             fy_region_says(&block->region).text);
+                             fy_region_show(&block->region).text);
     if (block->owner < 0 || block->owner >= ranks)
         return fy_mover_fail(f, FERRY_EINVAL,
                              "floor plan: block %d belongs to rank %d; there are %d ranks", number,
                              block->owner, ranks);
     if ((rules & FERRY_FLOORPLAN_INSIDE) && !ferry_region_contains(*domain, block->region))
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is not inside %s", number,
-                             fy_region_says(&block->region).text, fy_region_says(domain).text);
+                             fy_region_show(&block->region).text, fy_region_show(domain).text);
     return 0;
 }
 
@@ -102,14 +102,15 @@ static int check_disjoint(ferry *f, const ferry_floorplan *plan, const fy_tree *
             if (other > i)
                 return fy_mover_fail(
                     f, FERRY_EINVAL, "floor plan: block %d %s overlaps block %d %s",
-                    fy_block_number(plan, i), fy_region_says(&plan->blocks[i].region).text,
-                    fy_block_number(plan, other), fy_region_says(region).text);
+                    fy_block_number(plan, i), fy_region_show(&plan->blocks[i].region).text,
+                    fy_block_number(plan, other), fy_region_show(region).text);
     }
     return 0;
 }
 
-/* Checks that the blocks cover the domain. A piece of the domain that few blocks intersect is
- * checked by taking block after block out of it. Other pieces are cut in two. */
+/* Checks that the blocks cover the domain. `open` lists the pieces that are not known to be
+ * covered. One block that intersects a piece is subtracted from it, and what is left goes back to
+ * the list. If no block intersects a piece, it is not covered. */
 static int check_cover(ferry *f, const fy_tree *tree, ferry_region domain)
 {
     ferry_regions open = {0};
@@ -122,7 +123,7 @@ static int check_cover(ferry *f, const fy_tree *tree, ferry_region domain)
         fy_tree_find(&walk, tree, &piece);
         if (!fy_tree_next(&walk, &number, &block)) {
             error = fy_mover_fail(f, FERRY_EINVAL, "floor plan: no block has %s",
-                                  fy_region_says(&piece).text);
+                                  fy_region_show(&piece).text);
             break;
         }
         ferry_region rest[2 * FERRY_DIMS_MAX];
@@ -144,7 +145,7 @@ int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferr
                              FERRY_DIMS_MAX);
     if ((rules & (FERRY_FLOORPLAN_INSIDE | FERRY_FLOORPLAN_COVER)) && domain.dims != plan->dims)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: domain %s has %d dimensions, not %d",
-                             fy_region_says(&domain).text, domain.dims, plan->dims);
+                             fy_region_show(&domain).text, domain.dims, plan->dims);
     for (size_t i = 0; i < plan->count; i++) {
         int error = check_block(f, plan, ranks, i, &domain, rules);
         if (error)

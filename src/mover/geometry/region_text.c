@@ -4,8 +4,8 @@
 
 #include "mover/geometry/box.h"
 
-/* Appends `text` as far as there is room. `*length` counts all characters. `finish` ends the
- * text. */
+/* Appends `text` as far as there is room. `*length` counts all its characters, as snprintf does.
+ * The text has no end mark until `finish` is called. */
 static void append_text(char *buffer, size_t size_bytes, int *length, const char *text)
 {
     for (; *text != '\0'; text++, ++*length)

@@ -329,7 +329,7 @@ static int read_block(reader *r, size_t i, const fy_tree *grids, ferry_xarray *x
         error = refused(r->f, "read", r->path);
     else if (error || fy_checksum(0, dense, bytes) != record->data_check)
         error = fy_mover_fail(r->f, FERRY_EINVAL, "checkpoint: %s: block %zu %s is damaged",
-                              r->path, i, fy_region_says(region).text);
+                              r->path, i, fy_region_show(region).text);
     const ferry_grid packed = ferry_grid_over(*region, x->element_bytes, dense);
     while (error == 0) {
         error = fy_disk_copy(&x->grids[number], &packed, ferry_region_intersect(*region, *whole));

@@ -59,7 +59,7 @@ int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const cha
     uint64_t size = ferry_region_size(set->hull);
     if (size == 0 || size > INT64_MAX / x->element_bytes)
         return fy_mover_fail(x->f, FERRY_EINVAL, "%s: the blocks span %s: nothing, or too much",
-                             who, fy_region_says(&set->hull).text);
+                             who, fy_region_show(&set->hull).text);
     for (int d = 0; d < set->hull.dims; d++)
         set->extent[set->dims++] = ferry_region_extent(set->hull, d);
     if (x->element_bytes != bytes)
@@ -119,7 +119,7 @@ static int make_packed(ferry *f, ferry_region region, size_t element_bytes, cons
     void *data = fy_malloc((size_t)ferry_region_size(region) * element_bytes);
     if (data == NULL)
         return fy_mover_fail(f, FERRY_ENOMEM, "%s: no memory for %s", who,
-                             fy_region_says(&region).text);
+                             fy_region_show(&region).text);
     *out = ferry_grid_over(region, element_bytes, data);
     return 0;
 }

@@ -7,16 +7,16 @@
 #include "mover/kernels/move.h"
 
 /* Integers are combined as unsigned ones, so that they wrap around. */
-#define ADDED(a, b) ((a) + (b))
-#define TIMES(a, b) ((a) * (b))
-#define LESSER(a, b) ((b) < (a) ? (b) : (a))
-#define GREATER(a, b) ((b) > (a) ? (b) : (a))
-#define BOTH(a, b) ((a) & (b))
-#define EITHER(a, b) ((a) | (b))
-#define ONE(a, b) ((a) ^ (b))
+#define SUM(a, b) ((a) + (b))
+#define PRODUCT(a, b) ((a) * (b))
+#define MIN(a, b) ((b) < (a) ? (b) : (a))
+#define MAX(a, b) ((b) > (a) ? (b) : (a))
+#define BIT_AND(a, b) ((a) & (b))
+#define BIT_OR(a, b) ((a) | (b))
+#define BIT_XOR(a, b) ((a) ^ (b))
 /* A NaN wins over every number, as in the collectives. */
-#define LESSER_REAL(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
-#define GREATER_REAL(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
+#define MIN_REAL(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+#define MAX_REAL(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
 
 #define ROW(name, number, combined)                                                                \
     static void name(const fy_combine *how, char *target, ptrdiff_t d, const char *source,         \
@@ -44,7 +44,7 @@
     }
 
 /* Defined for sums alone: minima and maxima of numbers that lie anywhere are rare. */
-#define SPREAD(name, number, combined)                                                             \
+#define INDEXED(name, number, combined)                                                            \
     static void name(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,     \
                      size_t step, size_t count)                                                    \
     {                                                                                              \
@@ -58,21 +58,21 @@
     }
 
 #define REAL_ROWS(name, number)                                                                    \
-    ROW(sum_##name, number, ADDED)                                                                 \
-    ROW(min_##name, number, LESSER_REAL)                                                           \
-    ROW(max_##name, number, GREATER_REAL)                                                          \
-    ROW(product_##name, number, TIMES)                                                             \
-    SPREAD(spread_##name, number, ADDED)
+    ROW(sum_##name, number, SUM)                                                                   \
+    ROW(min_##name, number, MIN_REAL)                                                              \
+    ROW(max_##name, number, MAX_REAL)                                                              \
+    ROW(product_##name, number, PRODUCT)                                                           \
+    INDEXED(indexed_##name, number, SUM)
 
 #define INTEGER_ROWS(name, number, wrapping)                                                       \
-    ROW(sum_##name, wrapping, ADDED)                                                               \
-    ROW(min_##name, number, LESSER)                                                                \
-    ROW(max_##name, number, GREATER)                                                               \
-    ROW(product_##name, wrapping, TIMES)                                                           \
-    ROW(and_##name, wrapping, BOTH)                                                                \
-    ROW(or_##name, wrapping, EITHER)                                                               \
-    ROW(xor_##name, wrapping, ONE)                                                                 \
-    SPREAD(spread_##name, wrapping, ADDED)
+    ROW(sum_##name, wrapping, SUM)                                                                 \
+    ROW(min_##name, number, MIN)                                                                   \
+    ROW(max_##name, number, MAX)                                                                   \
+    ROW(product_##name, wrapping, PRODUCT)                                                         \
+    ROW(and_##name, wrapping, BIT_AND)                                                             \
+    ROW(or_##name, wrapping, BIT_OR)                                                               \
+    ROW(xor_##name, wrapping, BIT_XOR)                                                             \
+    INDEXED(indexed_##name, wrapping, SUM)
 
 REAL_ROWS(double, double)
 REAL_ROWS(float, float)
@@ -121,7 +121,7 @@ int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t el
 {
     static fy_row_fn *const rows[][TYPES] = {
         ROWS(sum), ROWS(min), ROWS(max), ROWS(product), BIT_ROWS(and), BIT_ROWS(or), BIT_ROWS(xor)};
-    static fy_spread_fn *const spreads[TYPES] = ROWS(spread);
+    static fy_indexed_fn *const indexed_sums[TYPES] = ROWS(indexed);
     *how = (fy_combine){.unit = element_bytes, .each = 1};
     if (operation == NULL || operation->reduction == FERRY_REPLACE)
         return 0;
@@ -142,6 +142,6 @@ int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t el
     how->each = element_bytes / bytes;
     how->row = rows[row][operation->type];
     if (how->each == 1 && operation->reduction == FERRY_SUM)
-        how->spread = spreads[operation->type];
+        how->indexed = indexed_sums[operation->type];
     return 0;
 }

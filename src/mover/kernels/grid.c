@@ -21,10 +21,10 @@ int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes, ferry_
     uint64_t size = ferry_region_size(region);
     if (size == 0 || element_bytes == 0)
         return fy_mover_fail(f, FERRY_EINVAL, "grid: region %s of elements of %zu bytes is empty",
-                             fy_region_says(&region).text, element_bytes);
+                             fy_region_show(&region).text, element_bytes);
     if (size > PTRDIFF_MAX / element_bytes)
         return fy_mover_fail(f, FERRY_ENOMEM, "grid: region %s of elements of %zu bytes is too big",
-                             fy_region_says(&region).text, element_bytes);
+                             fy_region_show(&region).text, element_bytes);
     void *data;
     int error = ferry_alloc(f, size * element_bytes, &data);
     if (error == 0)
@@ -43,9 +43,9 @@ int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
         !ferry_region_contains(target->region, copy->to) ||
         !ferry_region_contains(source->region, copy->from))
         return fy_mover_fail(NULL, FERRY_EINVAL, "grid: %s <= %s is not inside %s and %s",
-                             fy_region_says(&copy->to).text, fy_region_says(&copy->from).text,
-                             fy_region_says(&target->region).text,
-                             fy_region_says(&source->region).text);
+                             fy_region_show(&copy->to).text, fy_region_show(&copy->from).text,
+                             fy_region_show(&target->region).text,
+                             fy_region_show(&source->region).text);
     if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
         return fy_mover_fail(NULL, FERRY_EINVAL, "grid: elements of %zu and %zu bytes",
                              target->element_bytes, source->element_bytes);

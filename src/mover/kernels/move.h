@@ -19,14 +19,14 @@ typedef void fy_row_fn(const fy_combine *how, char *target, ptrdiff_t d, const c
                        ptrdiff_t s, size_t count);
 
 /* As fy_row_fn, but unit i is at target + d[i * step] and source + s[i * step]. */
-typedef void fy_spread_fn(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,
-                          size_t step, size_t count);
+typedef void fy_indexed_fn(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,
+                           size_t step, size_t count);
 
 struct fy_combine {
-    fy_row_fn *row;       /* NULL: copy */
-    fy_spread_fn *spread; /* NULL: use `row`, unit by unit */
-    size_t unit;          /* bytes of a unit */
-    size_t each;          /* units of an element */
+    fy_row_fn *row;         /* NULL: copy */
+    fy_indexed_fn *indexed; /* NULL: use `row`, unit by unit */
+    size_t unit;            /* bytes of a unit */
+    size_t each;            /* units of an element */
     ferry_element_fn *fn;
     void *arg;
 };

@@ -69,8 +69,8 @@ static void run_table(const fy_move *move, const fy_combine *how, int depth, con
             run_table(move, how, depth + 1, table + 2 * count, target + d[i], source + s[i]);
         return;
     }
-    if (how->spread != NULL) {
-        how->spread(target, d, source, s, 1, count);
+    if (how->indexed != NULL) {
+        how->indexed(target, d, source, s, 1, count);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -129,8 +129,8 @@ static void run_list(const fy_move *move, const fy_combine *how, char *target, c
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
     const ptrdiff_t *at = move->table;
     size_t count = move->axis[0].count;
-    if (how->spread != NULL) {
-        how->spread(target, at, source, at + 1, 2, count);
+    if (how->indexed != NULL) {
+        how->indexed(target, at, source, at + 1, 2, count);
     } else if (how->row != NULL) {
         for (size_t i = 0; i < count; i++, at += 2)
             how->row(how, target + at[0], unit, source + at[1], unit, how->each);

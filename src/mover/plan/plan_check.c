@@ -28,8 +28,8 @@ static int check_end(const checker *c, size_t entry, int32_t block, const ferry_
         return fy_mover_fail(c->f, FERRY_EINVAL,
                              "plan: entry %zu: %s region %s is not inside block %d %s with ghosts "
                              "%s",
-                             entry, c->end, fy_region_says(r).text, block, fy_region_says(own).text,
-                             fy_region_says(&grid).text);
+                             entry, c->end, fy_region_show(r).text, block, fy_region_show(own).text,
+                             fy_region_show(&grid).text);
     return 0;
 }
 
@@ -80,8 +80,8 @@ int fy_plan_check_entry(ferry *f, const ferry_plan_entry *copy, size_t i)
     return fy_mover_fail(f, FERRY_EINVAL,
                          "plan: entry %zu: source block %d on %s does not fit target block %d on "
                          "%s",
-                         i, copy->source, fy_region_says(&copy->from).text, copy->target,
-                         fy_region_says(&copy->to).text);
+                         i, copy->source, fy_region_show(&copy->from).text, copy->target,
+                         fy_region_show(&copy->to).text);
 }
 
 /* Checks that no entry after `i` writes points that `i` writes too. */
@@ -96,8 +96,8 @@ static int check_other(ferry *f, const ferry_plan *plan, const fy_tree *tree,
         if (other > i && fy_plan_target(plan, other) == fy_plan_target(plan, i))
             return fy_mover_fail(f, FERRY_EINVAL,
                                  "plan: entries %zu %s and %u %s overlap in target block %d", i,
-                                 fy_region_says(&targets[i]).text, (unsigned)other,
-                                 fy_region_says(region).text, fy_plan_target(plan, i));
+                                 fy_region_show(&targets[i]).text, (unsigned)other,
+                                 fy_region_show(region).text, fy_plan_target(plan, i));
     return 0;
 }
 

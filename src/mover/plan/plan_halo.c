@@ -197,7 +197,7 @@ static int check_width(const ferry_halo *halo, int d)
     if (halo->domain.low.at[d] < -far || halo->domain.high.at[d] > far)
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "plan_halo: periodic domain %s is too near the limit",
-                             fy_region_says(&halo->domain).text);
+                             fy_region_show(&halo->domain).text);
     if (low / period > FY_FITS_MAX || high / period > FY_FITS_MAX)
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "plan_halo: widths %" PRId64 " and %" PRId64
@@ -225,7 +225,7 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
         if (own->low.at[d] < -far || own->high.at[d] > far)
             return fy_mover_fail(NULL, FERRY_EINVAL,
                                  "plan_halo: block %" PRId32 " %s is too near the limit", number,
-                                 fy_region_says(own).text);
+                                 fy_region_show(own).text);
     const ferry_region wide = widen(own, width, width);
     if (is_plainly_small(halo, &wide))
         return 0;
@@ -240,7 +240,7 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
                          "plan_halo: block %" PRId32 " %s with ghost cells of width %" PRId64
                          " reaches into %" PRIu64 " images of the domain, %" PRIu64
                          " in dimension %d where its period is %" PRIu64 ": at most %d",
-                         number, fy_region_says(own).text, width->at[most],
+                         number, fy_region_show(own).text, width->at[most],
                          ferry_region_size(range), ferry_region_extent(range, most), most,
                          ferry_region_extent(halo->domain, most), FY_IMAGES_MAX);
 }

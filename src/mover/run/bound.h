@@ -63,7 +63,7 @@ typedef struct fy_link_end {
     uint64_t arrived;     /* in, by messages: the movement in the buffer */
     size_t arrived_bytes; /* in, by messages: bytes of the next movement that have come */
     uint64_t hash;        /* of its copies, the same at the other end */
-    bool told;            /* the other end's handshake has come */
+    bool has_handshake;   /* the other end's handshake has come */
     fy_offer *offers;     /* in: the source's grids, until binding is over */
     size_t offer_count;
 } fy_link_end;
@@ -111,14 +111,15 @@ typedef enum fy_stage {
     FY_STAGE_BOUND,
 } fy_stage;
 
-/* The channels of a mover that was freed or bound again, until the targets are done with them. */
-typedef struct fy_remains {
-    struct fy_remains *next;
+/* The channels of a mover that was freed or bound again. They are freed when no target reads them
+ * any more. */
+typedef struct fy_retired {
+    struct fy_retired *next;
     uint32_t number, round;
     fy_channel *channels;
     size_t count; /* of `ranks`; a rank that is done becomes -1 */
     int ranks[];
-} fy_remains;
+} fy_retired;
 
 /* The binding of a mover. All zero: it is not bound. */
 typedef struct fy_bound {
@@ -131,11 +132,11 @@ typedef struct fy_bound {
     size_t sequence_count;
     fy_axes axes;         /* of all moves */
     fy_channel *channels; /* of the links out, then the slots of staged ones */
-    fy_remains *remains;  /* the record to keep `channels` in when the mover parts */
+    fy_retired *retired;  /* the record that will keep `channels` after the mover disconnects */
     fy_ask *asks;         /* until binding is over */
     int ask_count;
-    int culprit;    /* the rank that sent an error */
-    bool explained; /* the error message says the cause already */
+    int failed_rank; /* the rank on which binding failed first */
+    bool explained;  /* the error message says the cause already */
 } fy_bound;
 
 /* The end of `rank`, or NULL. */

@@ -96,7 +96,7 @@ static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
         fy_handshake_take(f, source, frame);
         break;
     case FY_MOVER_DONE:
-        fy_parting_take(f, source, frame->words[0]);
+        fy_done_take(f, source, frame->words[0]);
         break;
     case FY_MOVER_LOST:
         fy_loss_take(f, source, frame->words[0], (int)(int64_t)frame->words[1]);
@@ -192,7 +192,7 @@ static void peer_gone(ferry *f, int rank)
     fy_movers *movers = fy_movers_of(f);
     (void)rank;
     for (fy_link *link = movers->active.next; link != &movers->active; link = link->next)
-        if (fy_mover_is_bereft((ferry_mover *)(void *)link))
+        if (fy_mover_lost_peer((ferry_mover *)(void *)link))
             fy_movers_news(f);
 }
 

@@ -14,7 +14,7 @@
 #include "base/fetch.h"
 #include "mover/run/state.h"
 
-enum { LOOKS = 200 };
+enum { SPINS = 200 };
 
 bool fy_mover_is_done(const ferry_mover *m)
 {
@@ -47,7 +47,7 @@ static void pack(ferry_mover *m, fy_link_end *end)
 static bool stage(ferry_mover *m, fy_link_end *end)
 {
     if (end->acked + FY_SLOTS < m->run.epoch)
-        /* acquire: the slot has been read; pairs with the release in say_taken */
+        /* acquire: the slot has been read; pairs with the release in set_taken */
         end->acked = atomic_load_explicit(&end->channel->taken, memory_order_acquire);
     if (end->acked + FY_SLOTS < m->run.epoch)
         return false;
@@ -58,7 +58,7 @@ static bool stage(ferry_mover *m, fy_link_end *end)
 
 /* Sets `ready`: the grids, or a slot, have the data of this movement. The caller wakes the
  * target. */
-static void say_ready(uint64_t epoch, fy_link_end *end)
+static void set_ready(uint64_t epoch, fy_link_end *end)
 {
     /* release: the data are written; pairs with the acquire in arrived */
     atomic_store_explicit(&end->channel->ready, epoch, memory_order_release);
@@ -70,7 +70,7 @@ static void publish(ferry_mover *m)
     for (size_t i = 0; i < m->bound.out.end_count; i++) {
         fy_link_end *end = &m->bound.out.ends[i];
         if (end->mode == FY_LINK_DIRECT || (end->mode == FY_LINK_STAGED && stage(m, end))) {
-            say_ready(m->run.epoch, end);
+            set_ready(m->run.epoch, end);
             any = true;
         }
     }
@@ -114,26 +114,26 @@ static bool arrived(uint64_t epoch, const fy_link_end *end)
 {
     if (end->channel == NULL)
         return end->arrived >= epoch;
-    /* acquire: pairs with the release in say_ready */
+    /* acquire: pairs with the release in set_ready */
     return atomic_load_explicit(&end->channel->ready, memory_order_acquire) >= epoch;
 }
 
 static bool taken(ferry_mover *m, fy_link_end *end)
 {
     if (end->mode == FY_LINK_STAGED && end->sent < m->run.epoch && stage(m, end)) {
-        say_ready(m->run.epoch, end);
+        set_ready(m->run.epoch, end);
         atomic_thread_fence(memory_order_seq_cst);
         wake(m, end->rank, &end->channel->target_sleeps);
     }
     if (end->mode == FY_LINK_DIRECT)
-        /* acquire: the target has read the grids; pairs with the release in say_taken */
+        /* acquire: the target has read the grids; pairs with the release in set_taken */
         return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->run.epoch;
     if (end->mode == FY_LINK_MESSAGES && end->sent < m->run.epoch && end->acked == end->sent)
         fy_mover_send_packed(m, end);
     return end->sent == m->run.epoch;
 }
 
-static void say_taken(ferry_mover *m, fy_link_end *end)
+static void set_taken(ferry_mover *m, fy_link_end *end)
 {
     if (end->channel == NULL) {
         int error = fy_mover_send(m, end->rank, FY_MOVER_ACK, m->run.epoch, 0, NULL, 0);
@@ -151,7 +151,7 @@ static void run_end(ferry_mover *m, fy_link_end *end)
 {
     for (size_t i = 0; i < end->move_count; i++)
         fy_move_run(&end->moves[i], &m->plan.how, 0, slot_of(m->run.epoch, end));
-    say_taken(m, end);
+    set_taken(m, end);
 }
 
 /* With options.ordered: when the data of all links have come, runs all moves in order. */
@@ -164,7 +164,7 @@ static int advance_ordered(ferry_mover *m)
         fy_move_run(m->bound.sequence[i].move, &m->plan.how, 0,
                     m->bound.sequence[i].end ? slot_of(m->run.epoch, m->bound.sequence[i].end) : 0);
     for (size_t i = 0; i < m->bound.in.end_count; i++)
-        say_taken(m, &m->bound.in.ends[i]);
+        set_taken(m, &m->bound.in.ends[i]);
     m->bound.in.left_count = 0;
     return 1;
 }
@@ -259,7 +259,7 @@ static bool waits_for_gone(ferry *f, const fy_direction *direction)
     return false;
 }
 
-bool fy_mover_is_bereft(ferry_mover *m)
+bool fy_mover_lost_peer(ferry_mover *m)
 {
     if (fy_mover_is_done(m) ||
         (!waits_for_gone(m->f, &m->bound.in) && !waits_for_gone(m->f, &m->bound.out)))
@@ -276,7 +276,7 @@ bool fy_mover_would_miss(ferry_mover *m)
     if (fy_mover_is_done(m) || m->run.own_left)
         return true;
     set_flags(m, 1);
-    /* seq_cst: between the flags and the last look; pairs with the fences before wake */
+    /* seq_cst: between the flags and the last spin; pairs with the fences before wake */
     atomic_thread_fence(memory_order_seq_cst);
     for (size_t i = 0; i < m->bound.in.left_count && m->bound.sequence == NULL; i++)
         if (arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
@@ -289,15 +289,15 @@ bool fy_mover_would_miss(ferry_mover *m)
         all = arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]);
     if (all)
         return true;
-    return fy_mover_is_bereft(m);
+    return fy_mover_lost_peer(m);
 }
 
-void fy_mover_spread(ferry_mover *m)
+void fy_mover_tell_loss(ferry_mover *m)
 {
     const fy_direction *directions[] = {&m->bound.in, &m->bound.out};
-    if (m->run.spread)
+    if (m->run.told_loss)
         return;
-    m->run.spread = true;
+    m->run.told_loss = true;
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < directions[way]->end_count; i++)
             (void)fy_mover_send(m, directions[way]->ends[i].rank, FY_MOVER_LOST,
@@ -309,7 +309,7 @@ void fy_mover_finish(ferry_mover *m)
     if (m->run.flagged)
         set_flags(m, 0);
     if (m->run.error)
-        fy_mover_spread(m);
+        fy_mover_tell_loss(m);
     m->run.in_flight = false;
     fy_list_remove(&m->active);
     if (m->run.op != 0)
@@ -334,7 +334,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
         return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is in flight");
     if (m->run.error)
         return report(m);
-    if (m->run.astray)
+    if (m->run.unsettled)
         return fy_fail(m->f, FERRY_ESTATE,
                        "mover_start: blocks of its xarrays may be elsewhere; "
                        "call ferry_blocks_settle first");
@@ -358,16 +358,16 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     m->run.own_left = true;
     if (!m->plan.options.deferred)
         (void)fy_mover_advance(m);
-    (void)fy_mover_is_bereft(m);
+    (void)fy_mover_lost_peer(m);
     fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
     fy_layer_due(m->f, FY_LAYER_MOVER);
     return 0;
 }
 
-/* Looks a while before the rank sleeps: often a neighbour will be ready in a moment. */
-static void look(ferry_mover *m)
+/* Spins before the rank sleeps: a neighbour is often ready soon, and waking up costs more. */
+static void spin(ferry_mover *m)
 {
-    for (int i = 0; i < LOOKS && !fy_mover_is_done(m); i++)
+    for (int i = 0; i < SPINS && !fy_mover_is_done(m); i++)
         (void)fy_mover_advance(m);
 }
 
@@ -378,7 +378,7 @@ int ferry_mover_wait(ferry_mover *m)
     if (fy_in_handler(m->f))
         return fy_fail(m->f, FERRY_ESTATE, "mover_wait: not allowed inside a handler or callback");
     while (m->run.in_flight) {
-        look(m);
+        spin(m);
         if (fy_mover_is_done(m))
             fy_mover_finish(m);
         else

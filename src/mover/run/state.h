@@ -21,13 +21,13 @@ typedef struct fy_exchange fy_exchange;
 
 /* A handshake for a mover that this rank does not bind yet. A rank waits for the answer to its last
  * handshake, so one per rank is enough. */
-typedef struct fy_early {
-    struct fy_early *next;
+typedef struct fy_pending_handshake {
+    struct fy_pending_handshake *next;
     int source;
     uint64_t words[3];
     size_t size_bytes;
     uint64_t data[];
-} fy_early;
+} fy_pending_handshake;
 
 struct ferry_mover {
     fy_link active; /* in the list of movers in flight; the first member */
@@ -45,8 +45,8 @@ typedef struct fy_movers {
     fy_link active;
     uint32_t next;
     bool news; /* a frame has come for which a call of this layer may wait */
-    fy_early *early;
-    fy_remains *remains;
+    fy_pending_handshake *pending;
+    fy_retired *retired;
     fy_exchange *exchanges;
     uint32_t next_exchange;
     ferry_blocks *blocks; /* sets of blocks that are objects */
@@ -117,18 +117,18 @@ int fy_mover_advance(ferry_mover *m);
 /* Whether the movement has ended. */
 bool fy_mover_is_done(const ferry_mover *m);
 
-/* Whether a movement in flight waited for a rank that is gone. Then it has ended, mostly with an
- * error. */
-bool fy_mover_is_bereft(ferry_mover *m);
+/* Whether a movement in flight waited for a rank that is dead or has left. Then the movement has
+ * ended: with FERRY_EPEER, if that rank had not done its part. */
+bool fy_mover_lost_peer(ferry_mover *m);
 
-/* Tells the neighbours, once, that a mover has failed here: else they would wait for ever. The
- * mover uses no channel from then on. */
-void fy_mover_spread(ferry_mover *m);
+/* Tells the neighbours, once, that the mover has failed on this rank. Otherwise they would wait for
+ * ever. The mover uses no channel after that. */
+void fy_mover_tell_loss(ferry_mover *m);
 
 /* Take frames (handshake.c): FY_MOVER_HANDSHAKE, FY_MOVER_DONE, and FY_MOVER_LOST with its
  * error. */
 void fy_handshake_take(ferry *f, int source, const fy_frame *frame);
-void fy_parting_take(ferry *f, int source, uint64_t name);
+void fy_done_take(ferry *f, int source, uint64_t name);
 void fy_loss_take(ferry *f, int source, uint64_t name, int error);
 
 /* Takes a frame of an exchange (exchange.h). */
