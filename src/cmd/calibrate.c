@@ -35,7 +35,10 @@ static const char help[] =
     "\n"
     "  -o, --output FILE  where to; the standard output by default\n"
     "  -q, --quick        fewer rounds, for a first look\n"
-    "  -h, --help         this text\n";
+    "  -h, --help         this text\n"
+    "\n"
+    "Exit status: 0; 1 if the ranks could not be started or FILE not be written; 2 for wrong\n"
+    "usage.\n";
 
 typedef struct probe {
     ferry_handler count;

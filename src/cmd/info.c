@@ -170,6 +170,8 @@ int cmd_info(int argc, char **argv)
 {
     if (argc > 1) {
         bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+        if (!help)
+            fprintf(stderr, "ferry info: %s: expected no argument\n", argv[1]);
         fprintf(help ? stdout : stderr, "usage: ferry info\n\nShows version, compiler, ports, "
                                         "processors, memory and limits.\n");
         return help ? 0 : CMD_USAGE_STATUS;

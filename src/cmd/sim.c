@@ -28,16 +28,16 @@ static const char help[] =
     "time. Equal seeds give equal runs.\n"
     "\n"
     "  -s, --seed S            seed of the run; 0 by default\n" CMD_SIM_HELP
-    "  -f, --faults PLAN       what goes wrong: drop=P, dup=P, delay=P:TIME, nomem=P, malloc=P,\n"
-    "                          starve=RANK, ring=SLOTS, stop=RANK@TIME:TIME, die=RANK@TIME, "
-    "cut=FIRST-LAST@TIME:TIME,\n"
-    "                          slow=RANK:FACTOR, random, random-all, random-malloc, @FILE;\n"
-    "                          commas between them\n"
+    "  -f, --faults PLAN       what goes wrong; nothing by default. Commas between: drop=P,\n"
+    "                          dup=P, delay=P:TIME (of packets); nomem=P (shared heap full);\n"
+    "                          malloc=P (no memory); starve=RANK (malloc there alone);\n"
+    "                          ring=SLOTS; stop=RANK@TIME:TIME; die=RANK@TIME;\n"
+    "                          cut=FIRST-LAST@TIME:TIME; slow=RANK:FACTOR; random;\n"
+    "                          random-all; random-malloc; @FILE (a plan)\n"
     "  -t, --tape FILE         write the faults that happened to FILE, as a plan\n"
     "  -r, --report            print a report and the run's hash at the end\n"
     "  -h, --help              this text\n"
-    "\n"
-    "TIME is a number with ps, ns, us, ms or s; nanoseconds without.\n"
+    "\n" CMD_SIM_UNITS
     "Exit status: the program's; 120 when ranks wait for ever: a report says what for;\n"
     "121 when a promise of the port was broken or a stack was overrun; 1 when PROGRAM ended with "
     "0\n"
@@ -160,6 +160,13 @@ bool cmd_sim_option(const char *command, int letter, const char *value)
     }
 }
 
+bool cmd_sim_check_servers(const char *command)
+{
+    uint64_t ranks = 1;
+    return fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks) != 0 ||
+           cmd_check_servers(command, (int)ranks);
+}
+
 int cmd_sim(int argc, char **argv)
 {
     char name[] = "ferry sim";
@@ -179,6 +186,10 @@ int cmd_sim(int argc, char **argv)
     }
     if (optind == argc) {
         fprintf(stderr, "ferry sim: expected a program to run\nTry `ferry sim --help`.\n");
+        return CMD_USAGE_STATUS;
+    }
+    if (!cmd_sim_check_servers("sim")) {
+        fprintf(stderr, "Try `ferry sim --help`.\n");
         return CMD_USAGE_STATUS;
     }
     if (!set("FERRY_PORT", "sim"))

@@ -9,6 +9,10 @@
  * of `ferry COMMAND` on standard error says why, and false is returned. */
 bool cmd_sim_option(const char *command, int letter, const char *value);
 
+/* Whether the ranks leave a computing engine beside the data servers. If not, a line on standard
+ * error says so. Called after all options were read. */
+bool cmd_sim_check_servers(const char *command);
+
 /* The long options of both commands. Each appends its own. */
 #define CMD_SIM_LONG_OPTIONS                                                                       \
     {"ranks", required_argument, NULL, 'n'}, {"net", required_argument, NULL, 'N'},                \
@@ -24,20 +28,29 @@ bool cmd_sim_option(const char *command, int letter, const char *value);
 
 #define CMD_SIM_HELP                                                                               \
     "  -n, --ranks N           how many ranks, 1 to 65536; 1 by default\n"                         \
-    "  -m, --ranks-max N       how many ranks there may be, with those that ferry_spawn starts\n"  \
-    "  -d, --servers N         ranks 0 to N-1 are data servers, the others computing engines\n"    \
+    "  -m, --ranks-max N       how many ranks there may be, with those that ferry_spawn starts;\n" \
+    "                          by default as many as -n\n"                                         \
+    "  -d, --servers N         for programs of ferry_percolation_start: ranks 0 to N-1 are data\n" \
+    "                          servers, the others computing engines; by default PROGRAM\n"        \
+    "                          chooses\n"                                                          \
     "  -N, --net NET           shm (the default), ethernet-100m, ethernet-1g, infiniband-hdr,\n"   \
     "                          cloud, torus, or a file (docs/simulator.md)\n"                      \
     "  -D, --disk DISK         disks of stores: latency=TIME, bandwidth=BYTES, full=P, error=P,\n" \
-    "                          damage=P, slow=P:FACTOR; commas between them\n"                     \
-    "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...\n"                  \
+    "                          damage=P, slow=P:FACTOR; commas between them; by default\n"         \
+    "                          they take no time and do not fail\n"                                \
+    "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...: from TIME on,\n"   \
+    "                          the ranks FIRST to LAST are FACTOR times as fast; 1 by default\n"   \
     "  -q, --quantum TIME      helpers look for messages every TIME; by default each message\n"    \
     "                          wakes them\n"                                                       \
-    "  -C, --cpu FACTOR        measured processor time counts FACTOR in virtual time; by "         \
-    "default\n"                                                                                    \
-    "                          it takes none, and equal runs are the same\n"                       \
-    "  -S, --stack BYTES       stack of a rank; 64 KiB by default\n"                               \
-    "  -T, --time-limit TIME   ends the run as stuck at this virtual time\n"                       \
-    "  -M, --memory BYTES      ends the run as broken if its memory grows by more than BYTES\n"
+    "  -C, --cpu FACTOR        a second of measured processor time takes FACTOR seconds of\n"      \
+    "                          virtual time, 0 to 1000; 0 by default: equal runs are the same\n"   \
+    "  -S, --stack BYTES       stack of a rank, 16K to 1G; 64K by default\n"                       \
+    "  -T, --time-limit TIME   ends the run as stuck at this virtual time; never by default\n"     \
+    "  -M, --memory BYTES      ends the run as broken if its memory grows by more than BYTES;\n"   \
+    "                          no limit by default\n"
+
+#define CMD_SIM_UNITS                                                                              \
+    "TIME is a number with ps, ns, us, ms or s; nanoseconds without. BYTES is a number, which\n"   \
+    "K, M, G or T may follow. P is a probability from 0 to 1. docs/simulator.md says more.\n"
 
 #endif

@@ -36,7 +36,7 @@ static const char help[] =
     "  -e, --effort SECONDS    real time to look for a smaller run; 60 by default\n"
     "  -l, --limit SECONDS     processor time that a run may take; 60 by default\n"
     "  -h, --help              this text\n"
-    "\n"
+    "\n" CMD_SIM_UNITS
     "Exit status: 0 when every run was good; 1 when one failed; 2 for wrong usage; 127 when\n"
     "PROGRAM could not be executed.\n";
 
@@ -242,6 +242,7 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
     static const struct {
         const char *variable, *option;
     } options[] = {{"FERRY_RANKS", "-n"},           {"FERRY_RANKS_MAX", "-m"},
+                   {"FERRY_SERVERS", "-d"},         {"FERRY_SIM_TIME_LIMIT_NS", "-T"},
                    {"FERRY_SIM_NET", "--net"},      {"FERRY_SIM_SPEEDS", "-c"},
                    {"FERRY_SIM_DISK", "--disk"},    {"FERRY_SIM_QUANTUM_NS", "-q"},
                    {"FERRY_SIM_STACK_BYTES", "-S"}, {"FERRY_SIM_MEMORY_BYTES", "-M"}};
@@ -388,7 +389,7 @@ int cmd_swarm(int argc, char **argv)
         fprintf(stderr, "ferry swarm: expected a program to run\nTry `ferry swarm --help`.\n");
         return CMD_USAGE_STATUS;
     }
-    if (!check_starved(&s)) {
+    if (!check_starved(&s) || !cmd_sim_check_servers("swarm")) {
         fprintf(stderr, "Try `ferry swarm --help`.\n");
         return CMD_USAGE_STATUS;
     }

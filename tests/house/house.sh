@@ -401,7 +401,7 @@ rule_conditionals()
 }
 
 # Every variable of the environment that the library reads, and every option of the command, is in
-# ferry(1). FERRY_JOB_... are exceptions: the launcher sets them for its ranks, and users need not
+# ferry(1), and ferry(1) names no other variable. FERRY_JOB_... are exceptions: the launcher sets them for its ranks, and users need not
 # know. docs/reference/environment.md has a row for each variable that src/base/env.c knows, with
 # the range of its numbers, and no other row.
 rule_variables()
@@ -416,6 +416,11 @@ rule_variables()
         sed 's/{"/--/; s/".*//' | while IFS=: read -r file line name; do
         grep -qE -- "$name([^a-z-]|\$)" "$scratch/man" || echo "$file:$line: $name is not in ferry(1)"
     done >>"$found"
+    grep -noE 'FERRY_[A-Z_]+' docs/man/ferry.1.in | grep -vE ':FERRY_E[A-Z]+$' |
+        while IFS=: read -r line name; do
+        grep -qE "\"$name\"|FY_ENV_${name#FERRY_}[^A-Z_]" src/base/env.c ||
+            echo "docs/man/ferry.1.in:$line: no variable $name"
+        done >>"$found"
     awk -v page=docs/reference/environment.md '
         # A number of the C source as the page writes it.
         function text(number,    bits) {

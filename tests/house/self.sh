@@ -254,6 +254,7 @@ variables)
     spoil 'an undocumented variable' to src/core/a.c '/* */ char *v = "FERRY_UNKNOWN";\n'
     option() { mkdir "$root/src/cmd"; to src/cmd/c.c '    {"unknown", no_argument, NULL, 0},\n'; }
     spoil 'an undocumented option' option
+    spoil 'a variable of the man page that is unknown' to docs/man/ferry.1.in 'FERRY_GONE\n'
     page=docs/reference/environment.md
     spoil 'a variable without a row' replace "$page" '/FERRY_KNOWN/d'
     spoil 'a row with another range' replace "$page" 's/64T/32T/'

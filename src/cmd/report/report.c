@@ -21,7 +21,9 @@ static const char help[] =
     "  -o, --output FOLDER   write there; into the first RUN by default\n"
     "  -d, --during HANDLER  draw from the first task of HANDLER to the end of its last\n"
     "  -s, --simulate        also replay each run under four schedulers, as ferry scale does\n"
-    "  -h, --help            this text\n";
+    "  -h, --help            this text\n"
+    "\n"
+    "Exit status: 0; 1 if RUN cannot be read or FOLDER cannot be written; 2 for wrong usage.\n";
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},

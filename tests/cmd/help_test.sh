@@ -1,0 +1,75 @@
+#!/bin/sh
+# Help and refusals of every command: `ferry COMMAND --help` fits a terminal, names each option of
+# the command in both forms, and says what the exit status means. A value that an option does not
+# take ends the command with a line that names the value and what was expected, and no program runs.
+. "$(dirname "$0")/common.sh"
+ferry=$1
+cd "$work" || exit 1
+
+expect 0 "$ferry" --help
+commands=$(sed -n 's/^  \([a-z]*\) .*/\1/p' "$work/out")
+[ "$(echo "$commands" | wc -w)" -ge 10 ] || fail "fewer commands than known: $commands"
+
+for command in $commands; do
+    expect 0 "$ferry" "$command" --help
+    [ ! -s "$work/err" ] || fail "ferry $command --help writes to the standard error"
+    awk 'length($0) > 95 { exit 1 }' "$work/out" || fail "help of $command: over 95 columns"
+    head -n 1 "$work/out" | grep -q "^usage: ferry $command" || fail "help of $command: no usage"
+    [ "$command" = info ] || grep -q 'Exit status: ' "$work/out" ||
+        fail "help of $command: no exit status"
+    awk '/^ +--[a-z]/ { exit 1 }' "$work/out" || fail "help of $command: an option without a short form"
+    cp "$work/out" "$work/help"
+    expect 2 "$ferry" "$command" --no-such-option
+    grep -qE "no-such-option|expected a folder and a program" "$work/err" || fail "ferry $command: no reason for --no-such-option"
+done
+
+# refuses TEXT COMMAND...: wrong usage; the line on standard error has TEXT and what was expected.
+refuses()
+{
+    text=$1
+    shift
+    expect 2 "$ferry" "$@"
+    grep -F -- "$text" "$work/err" | grep -qE 'expected|must be' ||
+        fail "no line with $text and what was expected: $*"
+    [ ! -s "$work/out" ] || fail "$* ran"
+}
+
+numbers='0 -1 one 4x 1e3'
+for value in $numbers 1025; do
+    refuses "-n $value" run -n "$value" echo
+    refuses "-m $value" run -m "$value" echo
+done
+for command in sim swarm; do
+    for value in $numbers 65537; do
+        refuses "-n $value" "$command" -n "$value" echo
+        refuses "-m $value" "$command" -m "$value" echo
+    done
+    for value in -1 one 1001; do
+        refuses "-C $value" "$command" -C "$value" echo
+    done
+    for value in -1 one 5min; do
+        refuses "-q $value" "$command" -q "$value" echo
+        refuses "-T $value" "$command" -T "$value" echo
+    done
+    for value in 1 one 2G; do
+        refuses "-S $value" "$command" -S "$value" echo
+    done
+    refuses '-M one' "$command" -M one echo
+    refuses '4 data servers' "$command" -n 4 -d 4 echo
+    refuses '-d 65536' "$command" -d 65536 echo
+    expect 2 "$ferry" "$command" -n 2
+    grep -q 'expected a program' "$work/err" || fail "ferry $command takes no program"
+done
+refuses '4 data servers' run -n 4 -d 4 echo
+refuses '-m 1' run -n 2 -m 1 echo
+refuses '-s one' sim -s one echo
+refuses '5..1' swarm -s 5..1 echo
+refuses '-e 0' swarm -e 0 echo
+refuses '-l one' swarm -l one echo
+refuses '--starve 2' swarm -n 2 --starve 2 echo
+refuses '-n 0' model -n 0 x
+refuses '-n one' scale -n one x
+refuses '-b 1K' scale -n 2 -b 1K x
+refuses one why one
+refuses x info x
+ends_well
