@@ -84,7 +84,7 @@ function read_errors(one,    n, part, i, at)
         errors_as = errors_as (errors_as == "" ? "" : " ") one
         return 1
     }
-    sub(/^(Errors of all: |Also |So too )/, "", one)
+    sub(/^(Errors of all( calls)?: |Also |So too )/, "", one)
     if (one !~ /^FERRY_E[A-Z]+/)
         return 0
     gsub(/; *(so too )?FERRY_E/, "\001FERRY_E", one)
@@ -351,6 +351,12 @@ function meaning(name, text)
     return text != "" ? text : code_text[name] "."
 }
 
+# Whether a summary begins with a verb: it says what the function does, not what it returns.
+function is_act(summary)
+{
+    return summary ~ /^[A-Za-z]+s / && summary !~ /^[Rr]uns / || summary ~ /^[Aa]s /
+}
+
 # The return value of a function: what its comment says of it, else what its kind of function gives.
 function print_value(p, file, summary,    type, n, one, i, said)
 {
@@ -366,13 +372,24 @@ function print_value(p, file, summary,    type, n, one, i, said)
     printf ".SH RETURN VALUE\n" > file
     if (said != "")
         printf "%s\n", troff(trim(said)) > file
-    else if (type !~ /^int *$/ || (errors == 0 && errors_as == ""))
+    else if (type !~ /^int *$/ || (errors == 0 && errors_as == "" && !is_act(summary)))
         printf "%s.\n", troff(toupper(substr(summary, 1, 1)) substr(summary, 2)) > file
     else
         printf "0 on success.\n" > file
+    if (type ~ /^int *$/ && said == "" && errors == 0 && errors_as == "" && is_act(summary))
+        printf "On failure a code of\n%s\n",
+            ".BR ferry_errors (3),\nwhich is negative;\n.BR ferry_error_message (3)\nsays what was wrong." > file
     if (type ~ /^int *$/ && (errors > 0 || errors_as != ""))
         printf "On failure one of the errors below, which are negative;\n%s\n",
             ".BR ferry_error_message (3)\nsays what was wrong with which values." > file
+}
+
+# "Errors as x." is "As x." below the title ERRORS.
+function sentence_case(s)
+{
+    gsub(/(^|[.] )Errors as /, "&\001", s)
+    gsub(/Errors as \001/, "As ", s)
+    return s
 }
 
 function print_errors(file,    i)
@@ -383,7 +400,7 @@ function print_errors(file,    i)
     for (i = 1; i <= errors; i++)
         printf ".TP\n.B %s\n%s\n", troff(error_name[i]), troff(meaning(error_name[i], error_text[i])) > file
     if (errors_as != "")
-        printf ".PP\n%s\n", troff(errors_as) > file
+        printf ".PP\n%s\n", troff(sentence_case(errors_as)) > file
 }
 
 function print_references(file)
@@ -406,7 +423,7 @@ function write_page(p,    names, n, i, file, summary, k, parts, m)
     printf ".SH NAME\n%s \\- %s\n", page_names[p], troff(summary) > file
     printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", page_header[p] > file
     printf "%s.fi\n.PP\nLink with \\fI%s\\-lferry\\fR.\n", troff(page_synopsis[p]),
-        page_header[p] ~ /^(cell|collection|mover)/ ? "\\-lferry_data " : "" > file
+        page_header[p] ~ /^(cell|collection|convert|mover|percolation|store|window)/ ? "\\-lferry_data " : "" > file
     printf ".SH DESCRIPTION\n%s\n", troff(body) > file
     if (common != "")
         printf ".PP\n%s\n", troff(common) > file

@@ -174,8 +174,8 @@ typedef struct ferry_layout {
 } ferry_layout;
 
 /* Copies `source` into a new parcel by `layout` (NULL: unchanged) and adds the parcel to the cell:
- * create, copy, enqueue, release. Errors are those of these steps. After an error no parcel is
- * left. [as ferry_cell_enqueue] cds.txt 4 (send). */
+ * create, copy, enqueue, release. Errors as ferry_parcel_create and ferry_cell_enqueue. After an
+ * error no parcel is left. [as ferry_cell_enqueue] cds.txt 4 (send). */
 FERRY_API FERRY_MUST_USE int ferry_cell_send(ferry *f, ferry_cell cell, const void *source,
                                              size_t size_bytes, const ferry_layout *layout,
                                              uint64_t timeout_ns);

@@ -93,8 +93,8 @@ FERRY_API int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction 
 FERRY_API int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                          void *out, size_t count);
 
-/* As ferry_scan, and combines this rank's `in` too, as the last. [app thread, not in handlers |
- * polls | may block] */
+/* As ferry_scan, and combines this rank's `in` too, as the last. Errors as ferry_allreduce. [app
+ * thread, not in handlers | polls | may block] */
 FERRY_API int ferry_scan_inclusive(ferry *f, ferry_type type, ferry_reduction reduction,
                                    const void *in, void *out, size_t count);
 

@@ -69,7 +69,8 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_cut(ferry_region domain, ferry_poin
  * blocks by it. Empty: there is no such part. */
 FERRY_API ferry_region ferry_floorplan_part(ferry_region domain, ferry_point parts, int64_t number);
 
-/* As ferry_floorplan_cut, into tiles with `extents`. Tiles at the high ends may be smaller. */
+/* As ferry_floorplan_cut, into tiles with `extents`. Tiles at the high ends may be smaller. Errors
+ * as ferry_floorplan_cut. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_tile(ferry_region domain, ferry_point extents,
                                                   ferry_floorplan *out);
 

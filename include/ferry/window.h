@@ -66,8 +66,9 @@ FERRY_API int ferry_window_free(ferry_window *window);
 /* How many elements the array of this rank has. [app thread, handlers | never blocks] */
 FERRY_API uint64_t ferry_window_length(const ferry_window *window);
 
-/* Copies element `index` of this rank to `target` immediately; no epoch is needed. Sizes and errors
- * as ferry_window_get. [app thread, handlers | never blocks] A.1.4 (object). */
+/* Copies element `index` of this rank to `target` immediately; no epoch is needed. Sizes as
+ * ferry_window_get. Errors as ferry_window_get. [app thread, handlers | never blocks] A.1.4
+ * (object). */
 FERRY_API FERRY_MUST_USE int ferry_window_read(ferry_window *window, int64_t index, void *target,
                                                size_t room_bytes, size_t *size_bytes);
 

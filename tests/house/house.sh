@@ -336,7 +336,8 @@ rule_format()
 
 # The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the
 # data library and the plug-ins are linked to. The data library needs that and the core library
-# alone, exports ferry_ names and its layers. Schedulers need public names alone, and memory that a
+# alone, exports ferry_ names and its layers, and the man pages of its functions say to link with it.
+# Schedulers need public names alone, and memory that a
 # simulation may refuse (base/alloc.h).
 rule_library()
 {
@@ -357,6 +358,13 @@ rule_library()
         comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
     nm -D --defined-only "$build/lib/libferry_data.so" |
         awk '$NF !~ /^(ferry_|fy_[a-z]*_layer$)/ { print "libferry_data.so: exports " $NF }' >>"$found"
+    awk -f "$tools/man.awk" -v out="$scratch" -v version=0 include/ferry/*.h
+    nm -D --defined-only "$build/lib/libferry_data.so" | awk '$NF ~ /^ferry_/ { print $NF }' |
+        while read -r name; do
+            page=$(sed -n 's/^[.]so man3[/]//p' "$scratch/$name.3")
+            grep -q 'lferry_data' "$scratch/${page:-$name.3}" ||
+                echo "$name(3) does not say -lferry_data; tools/man.awk lists the headers"
+        done >>"$found"
 }
 
 # Every source is compiled here, or at least named in a build file (a peer that is not installed is
