@@ -35,9 +35,9 @@ bool cmd_sim_check_servers(const char *command);
     "                          chooses\n"                                                          \
     "  -N, --net NET           shm (the default), ethernet-100m, ethernet-1g, infiniband-hdr,\n"   \
     "                          cloud, torus, or a file (docs/simulator.md)\n"                      \
-    "  -D, --disk DISK         disks of stores: latency=TIME, bandwidth=BYTES, full=P, error=P,\n" \
-    "                          damage=P, slow=P:FACTOR; commas between them; by default\n"         \
-    "                          they take no time and do not fail\n"                                \
+    "  -D, --disk DISK         disks of stores: latency=TIME, bandwidth=BYTES, depth=N: N calls\n" \
+    "                          at a time, 4 by default; commas between them; by default they\n"    \
+    "                          take no time\n"                                                     \
     "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...: from TIME on,\n"   \
     "                          the ranks FIRST to LAST are FACTOR times as fast; 1 by default\n"   \
     "  -q, --quantum TIME      helpers look for messages every TIME; by default each message\n"    \

@@ -30,6 +30,9 @@ static const char help[] =
     "  -o, --out-of-memory     also allocations of Ferry's own that fail; a run may then end with\n"
     "                          an error of PROGRAM that names memory\n"
     "  -R, --starve RANK       as --out-of-memory, but of this rank alone\n"
+    "  -u, --unreadable        also reads of disks that fail so often that objects cannot be "
+    "read;\n"
+    "                          a run may then end with an error of PROGRAM that names the object\n"
     "  -2, --twice             run each seed twice and compare hash, status and output\n"
     "  -k, --keep-going        run all seeds, look for no smaller run, and count the failures\n"
     "  -x, --no-shrink         do not look for a smaller run that fails\n"
@@ -46,6 +49,7 @@ static const struct option long_options[] = {
     {"all", no_argument, NULL, 'a'},
     {"out-of-memory", no_argument, NULL, 'o'},
     {"starve", required_argument, NULL, 'R'},
+    {"unreadable", no_argument, NULL, 'u'},
     {"twice", no_argument, NULL, '2'},
     {"keep-going", no_argument, NULL, 'k'},
     {"no-shrink", no_argument, NULL, 'x'},
@@ -117,6 +121,9 @@ static bool read_option(swarm *s, int option, const char *value)
     case 'R':
         s->starves = true;
         s->starved = value;
+        return true;
+    case 'u':
+        s->unreadable = true;
         return true;
     case '2':
         s->twice = true;
@@ -326,8 +333,9 @@ static int run_seeds(swarm *s)
     static const char *const plans[2][2] = {{"random", "random-all"},
                                             {"random,random-malloc", "random-all,random-malloc"}};
     char plan[96];
-    snprintf(plan, sizeof(plan), "%s%s%.20s", plans[s->starves][s->all],
-             s->starved != NULL ? ",starve=" : "", s->starved != NULL ? s->starved : "");
+    snprintf(plan, sizeof(plan), "%s%s%s%.20s", plans[s->starves][s->all],
+             s->unreadable ? ",random-disk" : "", s->starved != NULL ? ",starve=" : "",
+             s->starved != NULL ? s->starved : "");
     uint64_t failures = 0, excused = 0, count = s->last - s->first + 1;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t seed = s->first + i;
@@ -362,8 +370,10 @@ static int run_seeds(swarm *s)
     }
     printf("%" PRIu64 " of %" PRIu64 " seeds failed, from %" PRIu64 " to %" PRIu64, failures, count,
            s->first, s->last);
-    if (s->starves)
-        printf("; %" PRIu64 " ended with an error that names memory", excused);
+    if (s->starves || s->unreadable)
+        printf("; %" PRIu64 " ended with an error that names %s%s%s", excused,
+               s->starves ? "memory" : "", s->starves && s->unreadable ? " or " : "",
+               s->unreadable ? "the object" : "");
     printf("\n");
     return failures == 0 ? 0 : EXIT_FAILURE;
 }
@@ -374,7 +384,7 @@ int cmd_swarm(int argc, char **argv)
     swarm s = {.limit_s = 60, .shrink_s = SHRINK_S, .first = 1, .last = 100, .doing = "running"};
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:aoR:2kxe:l:", long_options,
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:aouR:2kxe:l:", long_options,
                                  NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);

@@ -14,6 +14,7 @@ typedef struct swarm {
     double limit_s;         /* processor time that a run may take */
     bool all;               /* ranks die, and allocations from the shared heap fail, too */
     bool starves;           /* Ferry's own allocations fail too */
+    bool unreadable;        /* reads fail so often that objects cannot be read */
     const char *starved;    /* those of this rank alone; NULL: of all ranks */
     bool twice;             /* each seed runs twice, and must do the same */
     bool keep_going;        /* count failures instead of stopping at the first */
@@ -29,7 +30,7 @@ typedef struct swarm {
 typedef struct swarm_end {
     int status;   /* exit status; 128 + signal; SWARM_LATE */
     bool opened;  /* it has opened a rank */
-    bool excused; /* it failed after an allocation had failed, and its error names memory */
+    bool excused; /* it failed as it may if memory was refused, or an object unreadable */
     char hash[17];
 } swarm_end;
 

@@ -142,29 +142,42 @@ static void find_hash(const swarm *s, char *hash)
     free(err);
 }
 
-/* Whether a line of the program, not of the simulator, names memory. */
-static bool speaks_of_memory(char *text)
+typedef bool names_it(const char *line);
+
+static bool names_memory(const char *line)
 {
-    for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest))
-        if (strncmp(line, "sim: ", 5) != 0 && strstr(line, " sim: ") == NULL &&
-            (strstr(line, "memory") != NULL || strstr(line, "ENOMEM") != NULL))
-            return true;
-    return false;
+    return strstr(line, "memory") != NULL || strstr(line, "ENOMEM") != NULL;
 }
 
-/* Whether a run failed as it may after an allocation has failed. Statuses from FY_SIM_STUCK on are
- * the simulator's own, or signals: they are no excuse. */
+static bool names_unread_object(const char *line)
+{
+    return strstr(line, "object ") != NULL && strstr(line, "cannot be read") != NULL;
+}
+
+/* Whether a line of the program, not of the simulator, names the cause. */
+static bool has_line(const swarm *s, names_it *names)
+{
+    char *text = swarm_read(s, SWARM_ERR);
+    bool found = false;
+    for (char *rest = NULL, *line = text == NULL ? NULL : strtok_r(text, "\n", &rest);
+         line != NULL && !found; line = strtok_r(NULL, "\n", &rest))
+        found = strncmp(line, "sim: ", 5) != 0 && strstr(line, " sim: ") == NULL && names(line);
+    free(text);
+    return found;
+}
+
+/* Whether a run failed as it may after an allocation has failed, or the reads of an object.
+ * Statuses from FY_SIM_STUCK on are the simulator's own, or signals: they are no excuse. */
 static bool is_excused(const swarm *s, int status)
 {
-    if (!s->starves || status == 0 || status >= FY_SIM_STUCK)
+    if (status == 0 || status >= FY_SIM_STUCK)
         return false;
-    char *tape = swarm_read(s, SWARM_TAPE), *err = swarm_read(s, SWARM_ERR);
-    bool is =
-        tape != NULL && err != NULL && strstr(tape, "malloc") != NULL && speaks_of_memory(err);
+    char *tape = swarm_read(s, SWARM_TAPE);
+    bool refused = s->starves && tape != NULL && strstr(tape, "malloc@") != NULL;
+    bool unread = s->unreadable && tape != NULL &&
+                  (strstr(tape, "disk-error@") != NULL || strstr(tape, "disk-damage@") != NULL);
     free(tape);
-    free(err);
-    return is;
+    return (refused && has_line(s, names_memory)) || (unread && has_line(s, names_unread_object));
 }
 
 bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)

@@ -25,9 +25,9 @@
 #include <ferry/error.h>
 
 /* The versions of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 13
+#define FY_PORT_VERSION 14
 #define FY_TRANSPORT_VERSION 2
-#define FY_HOST_VERSION 2
+#define FY_HOST_VERSION 3
 #define FY_HEAP_VERSION 1
 #define FY_MEMBERS_VERSION 3
 #define FY_DIAGNOSIS_VERSION 1
@@ -176,7 +176,14 @@ typedef struct fy_transport_ops {
     const _Atomic uint64_t *(*news)(fy_port *port, fy_lane lane);
 } fy_transport_ops;
 
-/* Host: time and threads of the process in which the rank runs. The simulator has its own. */
+/* The outcome of a read or write of a simulated disk. */
+typedef struct fy_disk_outcome {
+    uint64_t end_ns; /* when it ends; 0: now */
+    uint64_t damage; /* not 0: a bit of this byte, modulo the bytes that were read, is wrong */
+    int error;       /* errno: ENOSPC or EIO; 0: the call succeeds */
+} fy_disk_outcome;
+
+/* Host: time, threads and disk of the process in which the rank runs. The simulator has its own. */
 typedef struct fy_host_ops {
     uint32_t version; /* FY_HOST_VERSION */
 
@@ -196,6 +203,10 @@ typedef struct fy_host_ops {
      * before. 0: a control frame wakes the helper, and nothing was set. NULL: the same, always.
      * [either thread] */
     uint64_t (*quantum)(fy_port *port, uint64_t ns);
+
+    /* Decides what happens to a read or write of so many bytes that begins now on this rank's
+     * simulated disk. The caller does it in a real file. NULL: the disk is real. [either thread] */
+    void (*disk)(fy_port *port, bool writes, uint64_t size_bytes, fy_disk_outcome *out);
 } fy_host_ops;
 
 /* Heap: memory that the ranks of a node share. If they share none, all operations are NULL. */

@@ -101,25 +101,44 @@ static uint64_t sum_of(const image_label *label, const void *data)
     return fy_mix(fy_mix(sums[0], sums[1]), fy_mix(sums[2], sums[3]));
 }
 
-static ssize_t write_some(const fy_disk *disk, const void *bytes, size_t size_bytes, off_t offset)
+/* The outcome of a call of the job of `item`: the simulator's, or that it succeeds. */
+static fy_disk_outcome outcome_of(fy_stored *item, size_t size_bytes)
 {
-    return disk->model == NULL
-               ? disk->write(disk->fd, bytes, size_bytes, offset)
-               : fy_disk_model_pwrite(disk->model, disk->fd, bytes, size_bytes, offset);
+    fy_disk_outcome out = {0};
+    fy_port *simulator = item->store->disk.simulator;
+    if (simulator != NULL)
+        simulator->ops->host.disk(simulator, item->job.writes, size_bytes, &out);
+    if (out.end_ns > item->job.due_ns)
+        item->job.due_ns = out.end_ns;
+    errno = out.error;
+    return out;
 }
 
-static ssize_t read_some(const fy_disk *disk, void *bytes, size_t size_bytes, off_t offset)
+static ssize_t write_some(fy_stored *item, const void *bytes, size_t size_bytes, off_t offset)
 {
-    return disk->model == NULL
-               ? disk->read(disk->fd, bytes, size_bytes, offset)
-               : fy_disk_model_pread(disk->model, disk->fd, bytes, size_bytes, offset);
+    const fy_disk *disk = &item->store->disk;
+    return outcome_of(item, size_bytes).error != 0
+               ? -1
+               : disk->write(disk->fd, bytes, size_bytes, offset);
 }
 
-static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes, uint64_t offset)
+static ssize_t read_some(fy_stored *item, void *bytes, size_t size_bytes, off_t offset)
+{
+    const fy_disk *disk = &item->store->disk;
+    fy_disk_outcome out = outcome_of(item, size_bytes);
+    if (out.error != 0)
+        return -1;
+    ssize_t count = disk->read(disk->fd, bytes, size_bytes, offset);
+    if (out.damage != 0 && count > 0)
+        ((unsigned char *)bytes)[out.damage % (uint64_t)count] ^= 1;
+    return count;
+}
+
+static int write_all(fy_stored *item, size_t size_bytes)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = write_some(&s->disk, (const unsigned char *)bytes + done, size_bytes - done,
-                                   (off_t)(offset + done));
+        ssize_t count = write_some(item, (const unsigned char *)item->image + done,
+                                   size_bytes - done, (off_t)(item->offset + done));
         if (count == 0)
             return ENOSPC;
         if (count < 0 && errno != EINTR)
@@ -130,11 +149,11 @@ static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes,
 }
 
 /* Returns 0; -1: the file ends too early; else errno. */
-static int read_all(const ferry_store *s, void *bytes, size_t size_bytes, uint64_t offset)
+static int read_all(fy_stored *item, size_t size_bytes)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = read_some(&s->disk, (unsigned char *)bytes + done, size_bytes - done,
-                                  (off_t)(offset + done));
+        ssize_t count = read_some(item, (unsigned char *)item->image + done, size_bytes - done,
+                                  (off_t)(item->offset + done));
         if (count == 0)
             return -1;
         if (count < 0 && errno != EINTR)
@@ -201,7 +220,7 @@ int fy_stored_put(fy_stored *item)
     size_t data_bytes = item->image_bytes;
     image_label *label = label_of(item->image, data_bytes);
     label->sum = sum_of(label, item->image);
-    return write_all(s, item->image, bytes_of(s, data_bytes), item->offset);
+    return write_all(item, bytes_of(s, data_bytes));
 }
 
 /* Whether the image belongs to `item` and is undamaged. */
@@ -223,10 +242,9 @@ static bool check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
     return sum == label->sum;
 }
 
-static bool try_read(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
+static bool try_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
-    const ferry_store *s = item->store;
-    int error = read_all(s, item->image, bytes_of(s, item->size_bytes), item->offset);
+    int error = read_all(item, bytes_of(item->store, item->size_bytes));
     if (error == 0)
         return check(item, why);
     (void)snprintf(why, FY_STORE_WHY_BYTES, "%s",

@@ -3,8 +3,8 @@
  * The application thread begins jobs. Threads of the disk do them. Reads come first, because the
  * program waits for them. The threads are started with the first job. If there are none, a write is
  * done when it is begun, and nothing is read ahead. In the simulator a job is also done when it is
- * begun. With a model of the disk it stays BUSY until its virtual time has come; who waits for it
- * lets that time pass. There images are read ahead too.
+ * begun. If the simulated disk takes time, the job stays BUSY until its virtual time has come. A
+ * caller that waits for it lets that time pass. There images are read ahead too.
  *
  * Invariants, under the lock: a QUEUED job is in a queue. A BUSY job belongs to the thread that
  * does it, with the image, place and size of its item. The image exists while its job is QUEUED,
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/env.h"
 #include "base/error.h"
 #include "store/state.h"
 
@@ -82,9 +81,7 @@ static void *serve(void *arg)
 /* Ends the jobs whose time has come. [lock held] */
 static void end_due(fy_disk *disk, uint64_t now_ns)
 {
-    if (disk->model == NULL)
-        return;
-    fy_link *later = &disk->model->later;
+    fy_link *later = &disk->later;
     while (!fy_list_empty(later) && ((fy_job *)(void *)later->next)->due_ns <= now_ns) {
         fy_stored *item = item_of(fy_list_pop(later));
         end_job(disk, item, item->job.error);
@@ -94,7 +91,7 @@ static void end_due(fy_disk *disk, uint64_t now_ns)
 static void enter(ferry_store *s)
 {
     fy_crew_lock(&s->disk.crew);
-    if (s->disk.model != NULL)
+    if (!fy_list_empty(&s->disk.later))
         end_due(&s->disk, ferry_now(s->f));
 }
 
@@ -112,56 +109,38 @@ static void pass(ferry_store *s, uint64_t due_ns)
 /* Waits until a job ends. [lock held, which it gives back meanwhile] */
 static void await_end(ferry_store *s)
 {
-    const fy_disk_model *model = s->disk.model;
-    if (model != NULL && !fy_list_empty(&model->later))
-        pass(s, ((const fy_job *)(const void *)model->later.next)->due_ns);
+    const fy_link *later = &s->disk.later;
+    if (!fy_list_empty(later))
+        pass(s, ((const fy_job *)(const void *)later->next)->due_ns);
     else
         fy_crew_await_end(&s->disk.crew);
 }
 
 /* A job of a simulated disk is done, and ends when its time has come. [lock held] */
-static void end_later(fy_stored *item, int error)
+static void end_later(fy_disk *disk, fy_stored *item, int error)
 {
-    ferry_store *s = item->store;
-    uint64_t size_bytes = item->job.writes ? item->image_bytes : item->size_bytes;
+    fy_link *before = disk->later.prev;
+    while (before != &disk->later &&
+           ((const fy_job *)(const void *)before)->due_ns > item->job.due_ns)
+        before = before->prev;
     item->job.error = error;
-    item->job.due_ns = fy_disk_model_due(s->disk.model, ferry_now(s->f), size_bytes);
-    fy_list_insert(&s->disk.model->later, &item->job.link);
-}
-
-/* Gives a simulated rank the model of its disk that the environment describes. */
-static int open_model(ferry_store *s)
-{
-    fy_disk_model *model = fy_malloc(sizeof *model);
-    if (model == NULL)
-        return fy_fail(s->f, FERRY_ENOMEM, "store_open: no memory");
-    int error = fy_disk_model_read(model, ferry_rank(s->f));
-    if (error != 0) {
-        free(model);
-        return fy_fail(s->f, error, "store_open: %s", fy_error_text());
-    }
-    s->disk.model = model;
-    return 0;
+    fy_list_insert(before->next, &item->job.link);
 }
 
 int fy_jobs_open(ferry_store *s, int threads)
 {
     fy_disk *disk = &s->disk;
-    fy_port_info info;
-    s->objects->port->ops->transport.query(s->objects->port, &info);
-    disk->simulated = info.virtual_time;
+    fy_port *port = s->objects->port;
+    disk->simulator = port->ops->host.disk != NULL ? port : NULL;
     disk->read = pread;
     disk->write = pwrite;
-    disk->limit = disk->simulated ? 0 : threads;
+    disk->limit = disk->simulator != NULL ? 0 : threads;
     fy_list_init(&disk->reads);
     fy_list_init(&disk->writes);
+    fy_list_init(&disk->later);
     fy_list_init(&disk->done);
-    int error = disk->simulated && fy_env_get("FERRY_SIM_DISK") != NULL ? open_model(s) : 0;
-    if (error == 0 && fy_crew_open(&disk->crew) != 0)
-        error = fy_fail(s->f, FERRY_ENOMEM, "store_open: no memory");
-    if (error != 0)
-        free(disk->model);
-    return error;
+    return fy_crew_open(&disk->crew) == 0 ? 0
+                                          : fy_fail(s->f, FERRY_ENOMEM, "store_open: no memory");
 }
 
 void fy_jobs_end(ferry_store *s)
@@ -173,7 +152,6 @@ void fy_jobs_end(ferry_store *s)
 void fy_jobs_close(ferry_store *s)
 {
     fy_crew_close(&s->disk.crew);
-    free(s->disk.model);
     (void)close(s->disk.fd);
 }
 
@@ -183,6 +161,7 @@ static void begin(fy_stored *item, bool writes)
     fy_disk *disk = &item->store->disk;
     fy_job *job = &item->job;
     job->writes = writes;
+    job->due_ns = 0;
     if (disk->crew.count < disk->limit && !fy_crew_add(&disk->crew, serve, disk))
         disk->limit = disk->crew.count;
     bool queued = disk->crew.count != 0;
@@ -196,8 +175,8 @@ static void begin(fy_stored *item, bool writes)
         return;
     int error = do_job(item);
     fy_crew_lock(&disk->crew);
-    if (disk->model != NULL)
-        end_later(item, error);
+    if (job->due_ns != 0)
+        end_later(disk, item, error);
     else
         end_job(disk, item, error);
     fy_crew_unlock(&disk->crew);
@@ -257,6 +236,7 @@ static bool read_here(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     fy_job *job = &item->job;
     job->work = FY_WORK_BUSY;
     job->writes = false;
+    job->due_ns = 0;
     fy_crew_unlock(&disk->crew);
     if (item->image == NULL)
         item->image = fy_image_create(item->store, item->size_bytes);
@@ -264,10 +244,8 @@ static bool read_here(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     if (item->image == NULL)
         (void)snprintf(why, FY_STORE_WHY_BYTES, "no memory for its image");
     fy_crew_lock(&disk->crew);
-    if (disk->model != NULL) {
-        ferry_store *s = item->store;
-        pass(s, fy_disk_model_due(disk->model, ferry_now(s->f), item->size_bytes));
-    }
+    if (job->due_ns != 0)
+        pass(item->store, job->due_ns);
     end_job(disk, item, whole ? 0 : EIO);
     return whole;
 }

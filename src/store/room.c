@@ -326,7 +326,8 @@ void fy_store_read_ahead(ferry_store *s)
     fy_record *next[LOOKS];
     uint64_t wanted_bytes = 0;
     int large = 0;
-    if (s->stats.disk_objects == 0 || s->blind || (s->disk.limit == 0 && !s->disk.simulated) ||
+    if (s->stats.disk_objects == 0 || s->blind ||
+        (s->disk.limit == 0 && s->disk.simulator == NULL) ||
         s->ahead_bytes > s->stats.budget_bytes / AHEAD_PART / 4 * 3)
         return;
     fy_store_reap(s);

@@ -31,7 +31,6 @@
 
 #include "base/crew.h"
 #include "base/list.h"
-#include "base/random.h"
 #include "object/object.h"
 
 enum { FY_SIZE_CLASSES = 64, FY_DISK_THREADS = FY_CREW_MAX, FY_STORE_WHY_BYTES = 128 };
@@ -48,7 +47,7 @@ typedef struct fy_job {
     bool orphan; /* the object is gone */
     int error;   /* errno of a write that has ended */
     struct fy_stored *item;
-    uint64_t due_ns; /* in the model's `later`: when it ends */
+    uint64_t due_ns; /* of a simulated disk: when it ends */
 } fy_job;
 
 typedef struct fy_stored {
@@ -71,29 +70,18 @@ typedef struct fy_stored {
     fy_job job;
 } fy_stored;
 
-/* The disk of a simulated rank: its times and faults (simulated.c). Odds are per million. */
-typedef struct fy_disk_model {
-    uint64_t latency_ns;
-    double bytes_per_us; /* 0: no limit */
-    uint32_t full, error, damage, slow;
-    double slow_factor;
-    fy_random random;
-    uint64_t free_ns; /* when the last job ends */
-    fy_link later;    /* BUSY jobs that are done and end later, in this order */
-} fy_disk_model;
-
 /* A file and the threads that read and write it. `read` and `write` are as pread and pwrite; tests
  * replace them. */
 typedef struct fy_disk {
     ssize_t (*read)(int fd, void *buffer, size_t size_bytes, off_t offset);
     ssize_t (*write)(int fd, const void *buffer, size_t size_bytes, off_t offset);
     int fd;
-    size_t align_bytes;   /* alignment of addresses, offsets and lengths, a power of two */
-    bool simulated;       /* no threads: a job is done when it is begun */
-    fy_disk_model *model; /* of a simulated disk; NULL: jobs take no time, and nothing fails */
-    int limit;            /* of threads */
+    size_t align_bytes; /* alignment of addresses, offsets and lengths, a power of two */
+    fy_port *simulator; /* says how jobs end, which are done when they are begun; NULL: threads */
+    int limit;          /* of threads */
     fy_crew crew;
     fy_link reads, writes; /* queued */
+    fy_link later;         /* of a simulated disk: BUSY jobs that are done, by `due_ns` */
     fy_link done;          /* ended, and to be taken by fy_jobs_reap */
 } fy_disk;
 
@@ -161,23 +149,9 @@ int fy_stored_put(fy_stored *item);
  * reason. [any thread] */
 bool fy_stored_get(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
 
-/* Simulated, simulated.c. */
-
-/* Reads FERRY_SIM_DISK. FERRY_EINVAL: fy_error_text says what is wrong. */
-int fy_disk_model_read(fy_disk_model *m, int rank);
-
-/* The time when a job of so many bytes ends, which begins now. */
-uint64_t fy_disk_model_due(fy_disk_model *m, uint64_t now_ns, uint64_t size_bytes);
-
-/* As pread and pwrite, with faults. */
-ssize_t fy_disk_model_pread(fy_disk_model *m, int fd, void *buffer, size_t size_bytes,
-                            off_t offset);
-ssize_t fy_disk_model_pwrite(fy_disk_model *m, int fd, const void *buffer, size_t size_bytes,
-                             off_t offset);
-
 /* Jobs, jobs.c. */
 
-/* FERRY_ENOMEM. FERRY_EINVAL: FERRY_SIM_DISK is wrong. Sets the error text. */
+/* FERRY_ENOMEM. Sets the error text. */
 int fy_jobs_open(ferry_store *s, int threads);
 
 /* Ends the threads. QUEUED jobs are dropped, BUSY ones end first. */

@@ -1,9 +1,11 @@
 /* Goal: percolation runs every task on an engine, in order, and keeps every object at rest on a
  * data server within the budgets. Method: all ranks create objects of different lengths and send
  * them numbered messages at random. Each handler checks all data of its object and that it runs on
- * an engine, grows the object, and sends on. The data are four times the budgets of the servers.
- * After each round the servers have all objects, and in the end their sums are those of the
- * messages sent. Odd seeds move objects too, to any rank.
+ * an engine, unless the server could not read it, grows the object, and sends on. The data are four
+ * times the budgets of the servers. After each round the servers have all objects, and in the end
+ * their sums are those of the messages sent. Odd seeds move objects too, to any rank. If a
+ * simulated disk cannot read an object, a quiescence or collective says so, and the objects in
+ * memory have lost nothing.
  *
  * Run as FERRY_RANKS=N [FERRY_THREADS=1] [FERRY_SERVERS=S] cycle [seed]. */
 #include <stdio.h>
@@ -12,6 +14,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/kept.h"
 #include "../support/random.h"
 #include "../support/thing.h"
 
@@ -22,7 +25,9 @@ typedef struct account {
     uint64_t sum, counted;
     int servers;
     bool moves;
+    bool unread; /* a message was lost, since its object could not be read */
     ferry_handler handler, ask;
+    ferry_store *store;
     ferry_object *objects;
     int count;
 } account;
@@ -47,6 +52,14 @@ static void fail(account *a, bool condition, const char *what)
         fprintf(stderr, "cycle: %s\n", what);
 }
 
+/* Whether a quiescence or collective ended well. */
+static bool ended(account *a, int error, const char *what)
+{
+    a->unread = a->unread || error == FERRY_ELOST;
+    fail(a, error == 0 || a->unread, what);
+    return error == 0;
+}
+
 static void send_one(ferry *f, account *a, uint64_t hops)
 {
     ferry_object target = a->objects[draw(&a->random, (uint64_t)a->count)];
@@ -60,10 +73,25 @@ static void send_one(ferry *f, account *a, uint64_t hops)
     a->sent_sum += value;
 }
 
+static ferry_store_stats stats_of(account *a)
+{
+    ferry_store_stats stats = FERRY_STORE_STATS_DEFAULTS;
+    fail(a, ferry_store_stats_get(a->store, &stats) == 0, "stats");
+    return stats;
+}
+
+/* Whether this server may run tasks: it could not read an object when an engine asked for it. */
+static bool may_keep(ferry *f, account *a)
+{
+    ferry_percolation_stats counts = FERRY_PERCOLATION_STATS_DEFAULTS;
+    fail(a, ferry_percolation_stats_get(f, &counts) == 0, "stats");
+    return counts.kept != 0 && stats_of(a).read_errors != 0;
+}
+
 static void check_place(ferry *f, account *a, const thing *t, ferry_object object, const void *data)
 {
     fail(a, is_whole(t) && ferry_object_data(f, object) == data, "an object is damaged");
-    fail(a, ferry_rank(f) >= a->servers, "a task runs on a data server");
+    fail(a, ferry_rank(f) >= a->servers || may_keep(f, a), "a task runs on a data server");
 }
 
 static void handle(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
@@ -75,6 +103,7 @@ static void handle(ferry *f, ferry_object object, void *data, int source, const 
     a->handled++;
     t->sum += m->words[0];
     t->count++;
+    kept_add(a->objects, a->count, object, m->words[0]);
     if (draw(&a->random, 4) == 0 && t->size_bytes + 80 <= BYTES_MAX) {
         fill(t, t->size_bytes / 8, t->size_bytes / 8 + 10);
         t->size_bytes += 80;
@@ -108,7 +137,7 @@ static thing *make_thing(account *a)
     return t;
 }
 
-static void make_objects(ferry *f, account *a, ferry_store *store, ferry_object_type type)
+static void make_objects(ferry *f, account *a, ferry_object_type type)
 {
     int each = OBJECTS / ferry_ranks(f);
     a->count = each * ferry_ranks(f);
@@ -120,27 +149,20 @@ static void make_objects(ferry *f, account *a, ferry_store *store, ferry_object_
         int error = ferry_object_create(f, type, make_thing(a), object);
         error = error == 0 ? ferry_balance_add(f, *object, NULL) : error;
         fail(a, error == 0, "an object cannot be created");
-        ferry_store_trim(store);
+        ferry_store_trim(a->store);
         if (ferry_rank(f) >= a->servers)
             (void)ferry_poll(f); /* it goes to its server */
     }
     size_t count = (size_t)a->count;
-    fail(a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, a->objects, a->objects, count) == 0,
-         "allreduce");
-    fail(a, ferry_barrier(f) == 0, "barrier"); /* handlers use the names */
-}
-
-static ferry_store_stats stats_of(account *a, ferry_store *store)
-{
-    ferry_store_stats stats = FERRY_STORE_STATS_DEFAULTS;
-    fail(a, ferry_store_stats_get(store, &stats) == 0, "stats");
-    return stats;
+    ended(a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, a->objects, a->objects, count),
+          "allreduce");
+    ended(a, ferry_barrier(f), "barrier"); /* handlers use the names */
 }
 
 /* After a quiescence. */
-static void check_rest(ferry *f, account *a, ferry_store *store)
+static void check_rest(ferry *f, account *a)
 {
-    const ferry_store_stats stats = stats_of(a, store);
+    const ferry_store_stats stats = stats_of(a);
     uint64_t here = ferry_object_count(f), all = here;
     if (a->servers != 0)
         fail(a, ferry_rank(f) < a->servers || here == 0, "an engine has an object at rest");
@@ -151,27 +173,27 @@ static void check_rest(ferry *f, account *a, ferry_store *store)
          !asked || stats.write_errors != 0 ||
              stats.peak_bytes <= stats.budget_bytes + sizeof(thing) + BYTES_MAX,
          "more in memory than the budget and one object");
-    fail(a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &all, &all, 1) == 0, "allreduce");
-    fail(a, all == (uint64_t)a->count, "an object is lost");
+    if (ended(a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &all, &all, 1), "allreduce"))
+        fail(a, all == (uint64_t)a->count, "an object is lost");
 }
 
-static void run_rounds(ferry *f, account *a, ferry_store *store)
+static void run_rounds(ferry *f, account *a)
 {
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS && !a->unread; round++) {
         for (int i = 0; i < MESSAGES; i++) {
             send_one(f, a, 2);
             if (i % 16 == 0)
                 (void)ferry_poll(f);
         }
-        fail(a, ferry_quiesce(f) == 0, "quiesce");
-        check_rest(f, a, store);
+        if (ended(a, ferry_quiesce(f), "quiesce"))
+            check_rest(f, a);
     }
     for (int i = ferry_rank(f); i < a->count; i += ferry_ranks(f)) {
         const ferry_message message = {.handler = a->ask};
         fail(a, ferry_object_send(f, a->objects[i], &message, NULL) == 0, "a question is refused");
     }
-    fail(a, ferry_quiesce(f) == 0, "quiesce");
-    check_rest(f, a, store);
+    if (ended(a, ferry_quiesce(f), "quiesce"))
+        check_rest(f, a);
 }
 
 /* Adds the counts of all ranks: objects that go up come back, and each message has run once. */
@@ -184,22 +206,33 @@ static void check_counts(ferry *f, account *a)
              stats.peak_bytes <= (WINDOW + 1) * (sizeof(thing) + BYTES_MAX) &&
                  stats.assembled + stats.initiated == 0,
              "counts of an engine");
-    uint64_t sums[12] = {a->sent_sum, a->sum,           a->sent,         a->counted,
-                         a->handled,  stats.kept,       stats.initiated, stats.assembled,
-                         stats.taken, stats.terminated, stats.tasks,     a->wrong};
-    if (ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 12) != 0)
+    uint64_t sums[13] = {a->sent_sum,
+                         a->sum,
+                         a->sent,
+                         a->counted,
+                         a->handled,
+                         stats.kept,
+                         stats.initiated,
+                         stats.assembled,
+                         stats.taken,
+                         stats.terminated,
+                         stats.tasks,
+                         a->wrong,
+                         stats_of(a).read_errors};
+    if (!ended(a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 13), "allreduce"))
         return;
     fail(a, sums[0] == sums[1] && sums[2] == sums[3] && sums[2] == sums[4], "sums differ");
     if (a->servers != 0) {
-        fail(a, sums[5] == 0, "a server has kept a task");
-        fail(a, sums[10] == sums[4] + (uint64_t)a->count, "tasks of engines");
-        fail(a, sums[7] != 0 && sums[7] == sums[8] && sums[7] <= sums[6], "tokens and objects");
+        fail(a, sums[5] == 0 || sums[12] != 0, "a server has kept a task");
+        fail(a, sums[10] + sums[5] == sums[4] + (uint64_t)a->count, "tasks of engines");
+        fail(a, sums[7] != 0 && sums[7] <= sums[6], "tokens and objects");
+        fail(a, sums[7] == sums[8] || sums[12] != 0, "an object was sent and has not arrived");
         fail(a, a->moves || sums[9] >= sums[8], "an object has not gone back");
     }
     a->wrong += sums[11];
 }
 
-static bool set_up(ferry *f, account *a, ferry_store **store, ferry_object_type *type)
+static bool set_up(ferry *f, account *a, ferry_object_type *type)
 {
     static const ferry_object_ops ops = {.size = sizeof ops,
                                          .name = "thing",
@@ -219,11 +252,22 @@ static bool set_up(ferry *f, account *a, ferry_store **store, ferry_object_type 
     if (ferry_object_type_register(f, &ops, type) != 0 ||
         ferry_object_handler_register(f, "handle", handle, &a->handler) != 0 ||
         ferry_object_handler_register(f, "ask", ask, &a->ask) != 0 ||
-        ferry_store_open(f, &options, store) != 0 || ferry_store_add(*store, *type) != 0 ||
+        ferry_store_open(f, &options, &a->store) != 0 || ferry_store_add(a->store, *type) != 0 ||
         ferry_percolation_start(f, &percolation) != 0)
         return false;
     a->servers = ferry_percolation_servers(f);
     return true;
+}
+
+/* Ends a rank that cannot go on. Status 1 is that of every job that has lost work. */
+static int end_unread(ferry *f, account *a)
+{
+    if (ferry_quiesce(f) != FERRY_ELOST ||
+        strstr(ferry_error_message(f), "cannot be read") == NULL || a->wrong != 0)
+        abort();
+    kept_check(f, a->objects, a->count);
+    free(a->objects);
+    return 1;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -232,30 +276,35 @@ static int rank_main(ferry *f, int argc, char **argv)
     uint64_t seed = text == NULL ? 0 : strtoull(text, NULL, 10);
     account a = {.random = (seed * 1000003 + (uint64_t)ferry_rank(f)) * 0x9e3779b97f4a7c15u + 1,
                  .moves = seed % 2 == 1};
-    ferry_store *store = NULL;
     ferry_object_type type;
-    if (!set_up(f, &a, &store, &type)) {
+    if (!set_up(f, &a, &type)) {
         fprintf(stderr, "cycle: %s\n", ferry_error_message(f));
         return 1;
     }
-    make_objects(f, &a, store, type);
-    run_rounds(f, &a, store);
-    const ferry_store_stats stats = stats_of(&a, store);
+    make_objects(f, &a, type);
+    run_rounds(f, &a);
+    if (a.unread)
+        return end_unread(f, &a);
+    const ferry_store_stats stats = stats_of(&a);
     bool serves = ferry_rank(f) < a.servers;
     bool used = stats.write_errors != 0 || (stats.reads != 0 && stats.writes != 0);
     fail(&a, !serves || used, "the disk of a server was idle");
     fail(&a, serves || a.moves || a.servers == 0 || stats.writes == 0, "an engine has written");
     check_counts(f, &a);
+    if (a.unread)
+        return end_unread(f, &a);
     if (a.servers != 0)
-        fail(&a, ferry_store_close(store) == FERRY_ESTATE, "the store of a server was closed");
+        fail(&a, ferry_store_close(a.store) == FERRY_ESTATE, "the store of a server was closed");
     if (a.wrong != 0)
         fprintf(stderr, "cycle: rank %d of seed %llu is wrong\n", ferry_rank(f),
                 (unsigned long long)seed);
-    else if (ferry_rank(f) == 0)
+    if (a.wrong != 0)
+        abort(); /* no status excuses it */
+    if (ferry_rank(f) == 0)
         printf("cycle: right, with %d data servers; rank 0 read %llu objects and wrote %llu\n",
                a.servers, (unsigned long long)stats.reads, (unsigned long long)stats.writes);
     free(a.objects);
-    return a.wrong == 0 ? 0 : 1;
+    return 0;
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -403,6 +404,15 @@ static void deadline(fy_port *port)
     uint64_t before = port->ops->host.now(port), ns = fy_info_of(port).virtual_time ? MS : 0;
     port->ops->host.advance(port, MS);
     fy_expect(port->ops->host.now(port) >= before + ns);
+    if (port->ops->host.disk == NULL)
+        return;
+    for (int i = 0; i < 100; i++) {
+        fy_disk_outcome out = {.error = -1};
+        bool writes = i % 2 == 1;
+        port->ops->host.disk(port, writes, 4096, &out);
+        fy_expect(out.error == 0 || out.error == (writes ? ENOSPC : EIO));
+        fy_expect(out.damage == 0 || !writes);
+    }
 }
 
 /* The helper of `helper_answers`: returns each control frame to its source. */

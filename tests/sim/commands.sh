@@ -86,6 +86,8 @@ expect 0 'ended with an error that names memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
 expect 0 'ended with an error that names memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --starve 2 "$canary"
+expect 0 '; [0-9]* ended with an error that names the object' \
+    "$ferry" swarm -n 3 --seeds 1..3 --unreadable "$canary"
 expect 2 '--starve 3: expected a rank from 0 to 2' "$ferry" swarm --starve 3 -n 3 "$canary"
 expect 2 '--starve one: expected a rank from 0 to 2' "$ferry" swarm -n 3 --starve one "$canary"
 expect 1 'expected starve=RANK' "$ferry" sim -n 3 --faults starve=3 "$canary"

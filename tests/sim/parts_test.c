@@ -18,6 +18,7 @@
 #include "port/sim/faults.h"
 #include "port/sim/fiber.h"
 #include "port/sim/net.h"
+#include "port/sim/world.h"
 
 /* Goal: events come by time, then in the order they were scheduled, also when moved and taken back.
  * Method: random operations against a plain array. */
@@ -155,7 +156,12 @@ static void test_faults_print_as_they_read(void **state)
     char first[4096], second[4096];
     const char *plans[] = {"drop=0.01,dup=1,delay=0.5:3us,ring=2,slow=3:10",
                            "stop=1@1us:2ms,die=0@7ns,cut=0-2@1us:1s",
-                           "drop@7,dup@9,delay@12:5us,nomem@3", "random", "random-all"};
+                           "drop@7,dup@9,delay@12:5us,nomem@3",
+                           "disk-full=0.3,disk-error=0.01,disk-damage=1,disk-slow=0.1:7",
+                           "disk-full@3,disk-error@0,disk-damage@4:99,disk-slow@6:30",
+                           "random",
+                           "random-all",
+                           "random-disk"};
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
         for (uint64_t seed = 0; seed < 50; seed++) {
             fy_faults faults;
@@ -194,12 +200,87 @@ static void test_faults_repeat_from_their_tape(void **state)
     fy_faults_fini(&faults);
 }
 
+/* Goal: the faults of disks on a tape, read as a plan with another seed, strike in the same places
+ * with the same values. */
+static void test_faults_of_disks_repeat_from_their_tape(void **state)
+{
+    (void)state;
+    enum { CALLS = 500 };
+    static uint64_t values[CALLS][FY_FAULT_CLASSES];
+    static char text[1 << 18];
+    static const char plan[] =
+        "disk-full=0.1,disk-error=0.05,disk-damage=0.2,disk-slow=0.3:8,nomem=0.1";
+    fy_faults faults;
+    assert_int_equal(fy_faults_open(plan, 5, 4, 100, &faults), 0);
+    for (int i = 0; i < CALLS; i++)
+        for (int kind = FY_FAULT_NOMEM; kind < FY_FAULT_CLASSES; kind++)
+            values[i][kind] = fy_faults_next(&faults, (fy_fault_kind)kind);
+    print_plan(&faults, true, text, sizeof(text));
+    fy_faults_fini(&faults);
+    assert_int_equal(fy_faults_open(text, 99, 4, 100, &faults), 0);
+    uint64_t struck[FY_FAULT_CLASSES] = {0};
+    for (int i = 0; i < CALLS; i++)
+        for (int kind = FY_FAULT_NOMEM; kind < FY_FAULT_CLASSES; kind++) {
+            assert_int_equal(fy_faults_next(&faults, (fy_fault_kind)kind), values[i][kind]);
+            struck[kind] += values[i][kind] != 0;
+        }
+    assert_true(struck[FY_FAULT_DISK_FULL] > 20 && struck[FY_FAULT_DISK_DAMAGE] > 50);
+    assert_true(struck[FY_FAULT_DISK_ERROR] > 5 && struck[FY_FAULT_DISK_SLOW] > 80);
+    fy_faults_fini(&faults);
+}
+
+/* Goal: reads and writes take the time that the description says, as many at a time as its depth.
+ * Method: three calls of 100 us of latency and 100 us of bytes begin at once. */
+static void test_disks_work_on_as_many_calls_as_their_depth(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t ends_us[3];
+    } rows[] = {{"latency=100us,bandwidth=100M,depth=1", {200, 400, 600}},
+                {"latency=100us,bandwidth=100M,depth=2", {200, 300, 400}},
+                {"latency=0.1ms,bandwidth=100000K", {200, 300, 400}},
+                {"latency=100us,depth=2", {100, 100, 200}},
+                {"latency=100us", {100, 100, 100}},
+                {"bandwidth=0.1G,depth=9", {100, 200, 300}},
+                {NULL, {0, 0, 0}}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static fy_world empty;
+        fy_world world = empty;
+        fy_sim_rank rank = {.world = &world};
+        assert_int_equal(fy_sim_disk_read(&world, rows[i].text), 0);
+        for (int call = 0; call < 3; call++) {
+            fy_disk_outcome out;
+            fy_sim_disk_call(&rank, 0, call == 1, 10000, &out);
+            assert_int_equal(out.end_ns, rows[i].ends_us[call] * 1000);
+            assert_true(out.error == 0 && out.damage == 0);
+        }
+        free(rank.disk_free_ns);
+    }
+}
+
+static void test_disks_refuse_nonsense(void **state)
+{
+    (void)state;
+    const char *wrong[] = {
+        "",         "latency",      "latency=",           "latency=5us,",  "depth=0",
+        "depth=x",  "depth=1025",   "bandwidth=0",        "bandwidth=-1M", "error=0.1",
+        "depth=2x", "bandwidth=5X", "latency=5us;depth=2"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        static fy_world world;
+        if (fy_sim_disk_read(&world, wrong[i]) != FERRY_EINVAL)
+            fail_msg("\"%s\" was taken", wrong[i]);
+    }
+}
+
 static void test_faults_refuse_nonsense(void **state)
 {
     (void)state;
-    const char *wrong[] = {"drop",      "drop=2",        "drop=0.1x",     "delay=0.1", "stop=1@1us",
-                           "die=4@1us", "cut=2-1@1us:1", "slow=1:0",      "ring=0",    "nonsense=1",
-                           "drop@",     "delay@3",       "drop=0.1;dup=1"};
+    const char *wrong[] = {"drop",           "drop=2",        "drop=0.1x",     "delay=0.1",
+                           "stop=1@1us",     "die=4@1us",     "cut=2-1@1us:1", "slow=1:0",
+                           "ring=0",         "nonsense=1",    "drop@",         "delay@3",
+                           "drop=0.1;dup=1", "disk-slow=0.1", "disk-slow=1:0", "disk-damage@3",
+                           "disk-slow@1:0"};
     fy_faults faults;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         if (fy_faults_open(wrong[i], 0, 4, 100, &faults) != FERRY_EINVAL)
@@ -300,7 +381,10 @@ int main(void)
         cmocka_unit_test(test_net_presets_are_sound),
         cmocka_unit_test(test_faults_print_as_they_read),
         cmocka_unit_test(test_faults_repeat_from_their_tape),
+        cmocka_unit_test(test_faults_of_disks_repeat_from_their_tape),
         cmocka_unit_test(test_faults_refuse_nonsense),
+        cmocka_unit_test(test_disks_work_on_as_many_calls_as_their_depth),
+        cmocka_unit_test(test_disks_refuse_nonsense),
         cmocka_unit_test(test_fiber_switches),
         cmocka_unit_test(test_blocks_know_their_owners),
     };

@@ -8,13 +8,17 @@
 
 #include <ferry/ferry.h>
 
+#ifndef CHECK_STATUS
+#define CHECK_STATUS 3
+#endif
+
 static inline void check(ferry *f, bool condition, const char *what)
 {
     if (condition)
         return;
     char reason[512];
     (void)snprintf(reason, sizeof(reason), "%s (%s)", what, ferry_error_message(f));
-    ferry_abort(f, 3, reason);
+    ferry_abort(f, CHECK_STATUS, reason);
 }
 
 #endif

@@ -5,7 +5,16 @@
 
 #include "base/random.h"
 
-enum { MILLION = 1000000, STREAM_PACKETS = 1, STREAM_ALLOCATIONS = 2, STREAM_MALLOC = 4 };
+enum { MILLION = 1000000, STREAM_PACKETS = 1 };
+
+/* The stream of random numbers of each kind (faults_parse.c has 3, 5 and 10). */
+static const uint8_t streams[FY_FAULT_CLASSES] = {
+    [FY_FAULT_NOMEM] = 2,      [FY_FAULT_MALLOC] = 4,      [FY_FAULT_DISK_FULL] = 6,
+    [FY_FAULT_DISK_ERROR] = 7, [FY_FAULT_DISK_DAMAGE] = 8, [FY_FAULT_DISK_SLOW] = 9};
+
+static const char *const names[FY_FAULT_CLASSES] = {"drop",       "dup",         "delay",
+                                                    "nomem",      "malloc",      "disk-full",
+                                                    "disk-error", "disk-damage", "disk-slow"};
 
 bool fy_faults_lossy(const fy_faults *faults)
 {
@@ -29,7 +38,7 @@ static bool strikes(const fy_faults *faults, fy_random *random, fy_fault_kind ki
     return fy_random_below(random, MILLION) < faults->odds[kind];
 }
 
-static void record(fy_faults *faults, fy_fault_kind kind, uint64_t number, uint64_t delay_ns)
+static void record(fy_faults *faults, fy_fault_kind kind, uint64_t number, uint64_t value)
 {
     fy_decisions *tape = &faults->tape;
     if (tape->count == tape->capacity) {
@@ -40,11 +49,10 @@ static void record(fy_faults *faults, fy_fault_kind kind, uint64_t number, uint6
         tape->items = items;
         tape->capacity = capacity;
     }
-    tape->items[tape->count++] =
-        (fy_decision){.number = number, .delay_ns = delay_ns, .kind = kind};
+    tape->items[tape->count++] = (fy_decision){.number = number, .value = value, .kind = kind};
 }
 
-/* Packets and allocations are numbered apart, so the two walk the list apart. */
+/* Packets have numbers of their own, so this walks the list for packets alone. */
 static void named_outcome(fy_faults *faults, uint64_t number, fy_packet_outcome *outcome)
 {
     const fy_decisions *named = &faults->named;
@@ -55,7 +63,7 @@ static void named_outcome(fy_faults *faults, uint64_t number, fy_packet_outcome 
         outcome->drop = outcome->drop || decision->kind == FY_FAULT_DROP;
         outcome->dup = outcome->dup || decision->kind == FY_FAULT_DUP;
         if (decision->kind == FY_FAULT_DELAY)
-            outcome->delay_ns = decision->delay_ns;
+            outcome->delay_ns = decision->value;
     }
 }
 
@@ -78,18 +86,22 @@ void fy_faults_packet(fy_faults *faults, fy_packet_outcome *outcome)
         record(faults, FY_FAULT_DELAY, number, outcome->delay_ns);
 }
 
-bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind)
+uint64_t fy_faults_next(fy_faults *faults, fy_fault_kind kind)
 {
-    uint64_t number = faults->allocations[kind]++;
+    uint64_t number = faults->asked[kind]++, value = 0;
     fy_random random;
-    dice(faults, kind == FY_FAULT_NOMEM ? STREAM_ALLOCATIONS : STREAM_MALLOC, number, &random);
-    bool fails = strikes(faults, &random, kind);
+    dice(faults, streams[kind], number, &random);
+    if (strikes(faults, &random, kind))
+        value = kind == FY_FAULT_DISK_SLOW     ? faults->disk_factor
+                : kind == FY_FAULT_DISK_DAMAGE ? 1 + fy_random_below(&random, UINT32_MAX)
+                                               : 1;
     const fy_decisions *named = &faults->named;
-    for (size_t i = 0; i < named->count && !fails; i++)
-        fails = named->items[i].kind == kind && named->items[i].number == number;
-    if (fails)
-        record(faults, kind, number, 0);
-    return fails;
+    for (size_t i = 0; i < named->count && value == 0; i++)
+        if (named->items[i].kind == kind && named->items[i].number == number)
+            value = named->items[i].value;
+    if (value != 0)
+        record(faults, kind, number, value);
+    return value;
 }
 
 bool fy_faults_malloc(const fy_faults *faults)
@@ -116,13 +128,13 @@ static void print_odds(FILE *file, uint32_t odds)
 
 static void print_decisions(const fy_decisions *decisions, FILE *file, const char **comma)
 {
-    static const char *const names[] = {"drop", "dup", "delay", "nomem", "malloc"};
     for (size_t i = 0; i < decisions->count; i++) {
         const fy_decision *decision = &decisions->items[i];
         fprintf(file, "%s%s@%llu", *comma, names[decision->kind],
                 (unsigned long long)decision->number);
-        if (decision->kind == FY_FAULT_DELAY)
-            fprintf(file, ":%lluns", (unsigned long long)decision->delay_ns);
+        if (fy_fault_has_value(decision->kind))
+            fprintf(file, ":%llu%s", (unsigned long long)decision->value,
+                    decision->kind == FY_FAULT_DELAY ? "ns" : "");
         *comma = ",";
     }
 }
@@ -130,7 +142,6 @@ static void print_decisions(const fy_decisions *decisions, FILE *file, const cha
 /* Without dice, for a tape, the longest delay is left: senders' patience goes by it. */
 static void print_classes(const fy_faults *faults, bool dice, FILE *file, const char **comma)
 {
-    static const char *const names[] = {"drop", "dup", "delay", "nomem", "malloc"};
     for (int kind = 0; kind < FY_FAULT_CLASSES; kind++) {
         uint32_t odds = dice ? faults->odds[kind] : 0;
         if (odds == 0 && (kind != FY_FAULT_DELAY || faults->delay_max_ns == 0))
@@ -139,6 +150,8 @@ static void print_classes(const fy_faults *faults, bool dice, FILE *file, const 
         print_odds(file, odds);
         if (kind == FY_FAULT_DELAY)
             fprintf(file, ":%lluns", (unsigned long long)faults->delay_max_ns);
+        else if (kind == FY_FAULT_DISK_SLOW)
+            fprintf(file, ":%u", faults->disk_factor);
         *comma = ",";
     }
 }

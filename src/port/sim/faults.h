@@ -1,10 +1,11 @@
 /* Faults: what goes wrong in a simulated world, and the record of it.
  *
- * A plan has three parts: classes of faults that happen at random by the run's seed, decisions for
- * one packet or allocation by number ("packet 17 is lost"), and events at given times. The outcome
- * of a packet depends on seed and number alone. So a fault can be removed from a plan without
- * changing the others. The faults that happened can be printed as a plan of decisions by number:
- * the tape. From it runs are repeated and made smaller. docs/simulator.md has the grammar. */
+ * A plan has three parts: classes of faults that happen at random by the run's seed, decisions by
+ * number ("packet 17 is lost"), and events at given times. Packets, allocations and calls of disks
+ * have numbers. The outcome of a packet depends on seed and number alone. So a fault can be removed
+ * from a plan without changing the others. The faults that happened can be printed as a plan of
+ * decisions by number: the tape. From it runs are repeated and made smaller. docs/simulator.md has
+ * the grammar. */
 #ifndef FY_FAULTS_H
 #define FY_FAULTS_H
 
@@ -19,8 +20,12 @@ typedef enum fy_fault_kind {
     FY_FAULT_DROP,
     FY_FAULT_DUP,
     FY_FAULT_DELAY,
-    FY_FAULT_NOMEM,   /* of the shared heap */
-    FY_FAULT_MALLOC,  /* of the process */
+    FY_FAULT_NOMEM,  /* of the shared heap */
+    FY_FAULT_MALLOC, /* of the process */
+    FY_FAULT_DISK_FULL,
+    FY_FAULT_DISK_ERROR, /* of a read */
+    FY_FAULT_DISK_DAMAGE,
+    FY_FAULT_DISK_SLOW,
     FY_FAULT_CLASSES, /* the classes above happen at random, those below at a time */
     FY_FAULT_STOP = FY_FAULT_CLASSES,
     FY_FAULT_DIE,
@@ -39,7 +44,7 @@ typedef struct fy_fault {
 /* A decision by number. */
 typedef struct fy_decision {
     uint64_t number;
-    uint64_t delay_ns;
+    uint64_t value; /* as fy_faults_next returns it; of a delay: nanoseconds */
     fy_fault_kind kind;
 } fy_decision;
 
@@ -57,8 +62,9 @@ typedef struct fy_faults {
     uint64_t seed;
     uint32_t odds[FY_FAULT_CLASSES]; /* per million */
     uint64_t delay_max_ns;
-    uint32_t ring_slots; /* 0: as configured */
-    int starved_plus_1;  /* the only rank whose allocations of FY_FAULT_MALLOC fail; 0: all */
+    uint32_t disk_factor; /* of FY_FAULT_DISK_SLOW */
+    uint32_t ring_slots;  /* 0: as configured */
+    int starved_plus_1;   /* the only rank whose allocations of FY_FAULT_MALLOC fail; 0: all */
     fy_fault *timed;
     size_t timed_count;
     fy_slow *slow;
@@ -66,9 +72,8 @@ typedef struct fy_faults {
     fy_decisions named; /* sorted by number */
     fy_decisions tape;
     size_t named_at; /* the first decision for a packet that has not been sent */
-    /* How many decisions were asked for: of packets, and of allocations by kind. Two kinds are
-     * used. */
-    uint64_t packets, allocations[FY_FAULT_CLASSES];
+    /* How many decisions were asked for: of packets, and of the other kinds. */
+    uint64_t packets, asked[FY_FAULT_CLASSES];
 } fy_faults;
 
 /* The faults that happen to a packet. */
@@ -76,6 +81,12 @@ typedef struct fy_packet_outcome {
     bool drop, dup;
     uint64_t delay_ns;
 } fy_packet_outcome;
+
+/* Whether decisions of this kind have a value in a plan: "delay@17:5us". */
+static inline bool fy_fault_has_value(fy_fault_kind kind)
+{
+    return kind == FY_FAULT_DELAY || kind == FY_FAULT_DISK_DAMAGE || kind == FY_FAULT_DISK_SLOW;
+}
 
 /* Reads the plan `text`; "@NAME" stands for the text in that file. `latency_ns` scales what
  * "random" chooses. Freed with fy_faults_fini. FERRY_EINVAL, FERRY_ESYSTEM, FERRY_ENOMEM with
@@ -87,10 +98,13 @@ void fy_faults_fini(fy_faults *faults);
 /* Whether packets may be lost, doubled or overtaken, so that the port must acknowledge them. */
 bool fy_faults_lossy(const fy_faults *faults);
 
-/* The outcome of the next packet; and whether the next allocation of a kind (FY_FAULT_NOMEM or
- * FY_FAULT_MALLOC) fails. The kinds are numbered separately. Both calls count and record. */
+/* The outcome of the next packet. Counts and records it. */
 void fy_faults_packet(fy_faults *faults, fy_packet_outcome *outcome);
-bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind);
+
+/* Whether the next decision of a kind from FY_FAULT_NOMEM on is a fault. Returns 0 if it is none.
+ * Else it returns the factor of FY_FAULT_DISK_SLOW, a random number of FY_FAULT_DISK_DAMAGE, or 1.
+ * Each kind is numbered separately. Counts and records the decision. */
+uint64_t fy_faults_next(fy_faults *faults, fy_fault_kind kind);
 
 /* Whether the plan makes allocations of the process fail. */
 bool fy_faults_malloc(const fy_faults *faults);

@@ -14,6 +14,7 @@ enum {
     FILE_BYTES_MAX = 64 << 20,
     STREAM_PLAN = 3,
     STREAM_MALLOC_ODDS = 5,
+    STREAM_UNREADABLE = 10,
     FACTOR_MAX = 1000000
 };
 
@@ -133,19 +134,38 @@ static int add_named(fy_faults *faults, fy_decision decision)
     return 0;
 }
 
+/* The value of a decision, after its number. */
+static bool take_value(reader *r, fy_decision *decision)
+{
+    decision->value = 1;
+    if (!fy_fault_has_value(decision->kind))
+        return true;
+    if (!take(r, ":"))
+        return false;
+    if (decision->kind == FY_FAULT_DELAY)
+        return take_time(r, &decision->value);
+    return take_number(r, UINT32_MAX, &decision->value) && decision->value != 0;
+}
+
 static int read_class(reader *r, fy_fault_kind kind)
 {
+    uint64_t factor = 1;
     if (take(r, "@")) {
         fy_decision decision = {.kind = kind};
-        if (!take_number(r, UINT64_MAX, &decision.number) ||
-            (kind == FY_FAULT_DELAY && (!take(r, ":") || !take_time(r, &decision.delay_ns))))
-            return fail(r, "a number after @, for a delay :TIME");
+        if (!take_number(r, UINT64_MAX, &decision.number) || !take_value(r, &decision))
+            return fail(r, "a number after @, then :TIME for a delay, :BYTE for disk-damage, "
+                           ":FACTOR for disk-slow");
         return add_named(r->faults, decision);
     }
     if (!take(r, "=") || !take_odds(r, &r->faults->odds[kind]))
         return fail(r, "=PROBABILITY from 0 to 1 or @NUMBER");
     if (kind == FY_FAULT_DELAY && (!take(r, ":") || !take_time(r, &r->faults->delay_max_ns)))
         return fail(r, "delay=PROBABILITY:TIME");
+    if (kind == FY_FAULT_DISK_SLOW &&
+        (!take(r, ":") || !take_number(r, FACTOR_MAX, &factor) || factor == 0))
+        return fail(r, "disk-slow=PROBABILITY:FACTOR, FACTOR a whole number from 1 to 1000000");
+    if (kind == FY_FAULT_DISK_SLOW)
+        r->faults->disk_factor = (uint32_t)factor;
     return 0;
 }
 
@@ -219,6 +239,22 @@ static int random_timed(fy_faults *faults, fy_random *random, fy_fault_kind kind
     return add_timed(faults, fault);
 }
 
+/* Faults of disks. Reads fail so rarely that the store can read again. */
+static void choose_disk(fy_faults *faults, fy_random *random, uint64_t classes)
+{
+    const uint64_t reads_max = 1000;
+    if ((classes & 512) != 0)
+        faults->odds[FY_FAULT_DISK_FULL] = (uint32_t)spread(random, 1000, 500000);
+    if ((classes & 1024) != 0) {
+        faults->odds[FY_FAULT_DISK_SLOW] = (uint32_t)spread(random, 1000, 500000);
+        faults->disk_factor = (uint32_t)spread(random, 2, 1000);
+    }
+    if ((classes & 2048) != 0)
+        faults->odds[FY_FAULT_DISK_ERROR] = (uint32_t)spread(random, 100, reads_max);
+    if ((classes & 4096) != 0)
+        faults->odds[FY_FAULT_DISK_DAMAGE] = (uint32_t)spread(random, 100, reads_max);
+}
+
 /* Each class of faults with probability one half. With `all` also those after which a program may
  * fail: deaths and refused memory. */
 static int choose(fy_faults *faults, int ranks, uint64_t latency_ns, bool all)
@@ -249,6 +285,7 @@ static int choose(fy_faults *faults, int ranks, uint64_t latency_ns, bool all)
         faults->odds[FY_FAULT_NOMEM] = (uint32_t)spread(&random, 100, 100000);
     if (error == 0 && all && ranks > 1 && (classes & 256) != 0)
         error = random_timed(faults, &random, FY_FAULT_DIE, ranks, latency_ns);
+    choose_disk(faults, &random, classes);
     return error;
 }
 
@@ -261,12 +298,24 @@ static int choose_malloc(fy_faults *faults)
     return 0;
 }
 
+/* Reads fail so often that the store gives up some objects. */
+static int choose_unreadable(fy_faults *faults)
+{
+    fy_random random;
+    fy_random_init(&random, faults->seed, STREAM_UNREADABLE);
+    faults->odds[FY_FAULT_DISK_ERROR] = (uint32_t)spread(&random, 1000, 500000);
+    faults->odds[FY_FAULT_DISK_DAMAGE] = (uint32_t)spread(&random, 1000, 500000);
+    return 0;
+}
+
 static int read_item(reader *r, uint64_t latency_ns)
 {
     if (take(r, "random-all"))
         return choose(r->faults, r->ranks, latency_ns, true);
     if (take(r, "random-malloc"))
         return choose_malloc(r->faults);
+    if (take(r, "random-disk"))
+        return choose_unreadable(r->faults);
     if (take(r, "random"))
         return choose(r->faults, r->ranks, latency_ns, false);
     if (take(r, "drop"))
@@ -279,6 +328,14 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_class(r, FY_FAULT_NOMEM);
     if (take(r, "malloc"))
         return read_class(r, FY_FAULT_MALLOC);
+    if (take(r, "disk-full"))
+        return read_class(r, FY_FAULT_DISK_FULL);
+    if (take(r, "disk-error"))
+        return read_class(r, FY_FAULT_DISK_ERROR);
+    if (take(r, "disk-damage"))
+        return read_class(r, FY_FAULT_DISK_DAMAGE);
+    if (take(r, "disk-slow"))
+        return read_class(r, FY_FAULT_DISK_SLOW);
     if (take(r, "stop"))
         return read_timed(r, FY_FAULT_STOP);
     if (take(r, "die"))
@@ -291,8 +348,9 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_ring(r);
     if (take(r, "starve="))
         return read_starve(r);
-    return fail(r, "drop, dup, delay, nomem, malloc, starve, stop, die, cut, slow, ring, random, "
-                   "random-all or random-malloc");
+    return fail(r, "drop, dup, delay, nomem, malloc, starve, disk-full, disk-error, disk-damage, "
+                   "disk-slow, stop, die, cut, slow, ring, random, random-all, random-malloc or "
+                   "random-disk");
 }
 
 static int read_plan(reader *r, uint64_t latency_ns)

@@ -197,7 +197,7 @@ static void *sim_alloc(fy_port *port, size_t size_bytes, int keeper)
     size_t limit = world->options.heap_bytes;
     if (limit > 0 && (size_bytes > limit || rank->heap_used > limit - size_bytes))
         return NULL;
-    if (fy_faults_allocation(&world->faults, FY_FAULT_NOMEM))
+    if (fy_faults_next(&world->faults, FY_FAULT_NOMEM) != 0)
         return NULL;
     void *address = fy_blocks_alloc(&world->blocks, rank->rank, size_bytes);
     rank->heap_used += address == NULL ? 0 : size_bytes;
@@ -286,6 +286,14 @@ static void sim_advance(fy_port *port, uint64_t ns)
     fy_actor *actor = fy_actor_enter(rank);
     rank->quiet_polls = 0;
     fy_actor_compute(actor, ns);
+    fy_actor_leave(rank);
+}
+
+static void sim_disk(fy_port *port, bool writes, uint64_t size_bytes, fy_disk_outcome *out)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    const fy_actor *actor = fy_actor_enter(rank);
+    fy_sim_disk_call(rank, actor->clock_ns, writes, size_bytes, out);
     fy_actor_leave(rank);
 }
 
@@ -426,6 +434,7 @@ const fy_port_ops fy_sim_ops_shared = {
             .spawn = sim_spawn,
             .join = sim_join,
             .quantum = sim_quantum,
+            .disk = sim_disk,
         },
     .heap =
         {
@@ -480,6 +489,7 @@ const fy_port_ops fy_sim_ops_private = {
             .spawn = sim_spawn,
             .join = sim_join,
             .quantum = sim_quantum,
+            .disk = sim_disk,
         },
     .heap =
         {

@@ -391,6 +391,8 @@ static int world_make(fy_world *world)
         error = plan_faults(world);
     if (error == 0)
         error = fy_speeds_read(world, options->speeds);
+    if (error == 0)
+        error = fy_sim_disk_read(world, options->disk);
     for (int i = 0; i < world->starting && error == 0; i++)
         error = fy_actor_start(&world->ranks[i].actors[FY_APP], run_rank, &world->ranks[i]);
     return error;
@@ -445,8 +447,10 @@ static void world_free(fy_world *world)
     fy_blocks_fini(&world->blocks);
     fy_faults_fini(&world->faults);
     fy_net_fini(&world->net);
-    for (int i = 0; world->ranks != NULL && i < world->rank_count; i++)
+    for (int i = 0; world->ranks != NULL && i < world->rank_count; i++) {
         free(world->ranks[i].answer);
+        free(world->ranks[i].disk_free_ns);
+    }
     free(world->ranks);
     free(world->names);
     free(world);
@@ -506,6 +510,7 @@ int fy_sim_options_read(fy_sim_options *options)
     options->net = fy_env_get("FERRY_SIM_NET");
     options->faults = fy_env_get("FERRY_SIM_FAULTS");
     options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
+    options->disk = fy_env_get("FERRY_SIM_DISK");
     options->tape = fy_env_get("FERRY_SIM_TAPE");
     int error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
     if (error == 0)

@@ -24,6 +24,7 @@ typedef struct fy_sim_options {
     const char *net;        /* preset or file; "shm" */
     const char *faults;     /* plan; none */
     const char *speeds;     /* of ranks; all 1 */
+    const char *disk;       /* times of disks; none */
     const char *tape;       /* file to write the faults that struck to; none */
     uint64_t quantum_ns;    /* the helper looks every so often; 0: a control frame wakes it */
     uint32_t cpu_permille;  /* measured processor time of the program counts so much; 0: nothing */

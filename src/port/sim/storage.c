@@ -24,7 +24,7 @@ static bool refuses(void *arg)
     if (actor == NULL || actor->inside || (starved != 0 && actor->rank->rank + 1 != starved))
         return false;
     actor->inside = true; /* the tape allocates too */
-    bool refused = fy_faults_allocation(&world->faults, FY_FAULT_MALLOC);
+    bool refused = fy_faults_next(&world->faults, FY_FAULT_MALLOC) != 0;
     actor->inside = false;
     return refused;
 }

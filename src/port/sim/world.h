@@ -135,7 +135,16 @@ struct fy_sim_rank {
     int outcome;  /* as fy_member_ops.outcome says */
     char *answer; /* its answer to a status query; NULL: none yet */
     uint64_t busy_ns, end_ns;
+    uint64_t *disk_free_ns; /* of each place in its disk's queue; NULL: not used yet */
+    uint64_t disk_bytes_ns; /* when its disk has passed on the bytes of all calls */
 };
+
+/* The disks of ranks, all alike. */
+typedef struct fy_sim_disk {
+    uint64_t latency_ns;
+    double bytes_per_s; /* 0: no limit */
+    int depth;          /* calls at a time; 0: disks take no time */
+} fy_sim_disk;
 
 enum { FY_SIM_NAMES = 1024, FY_SIM_NAME_BYTES = 32 };
 
@@ -148,6 +157,7 @@ struct fy_world {
     fy_port_main *rank_main;
     void *arg;
     fy_net net;
+    fy_sim_disk disk;
     fy_faults faults;
     bool lossy; /* frames are acknowledged */
     fy_events events;
@@ -264,6 +274,15 @@ void fy_wire_timer(fy_world *world, fy_channel *channel);
 
 /* Bytes up to which data travel in the ring. */
 size_t fy_sim_inline_bytes(const fy_world *world);
+
+/* Disks (disk.c). */
+
+/* Reads how long disks take; NULL: no time. FERRY_EINVAL with fy_error_set. */
+int fy_sim_disk_read(fy_world *world, const char *text);
+
+/* Decides about a call, as fy_host_ops.disk does. */
+void fy_sim_disk_call(fy_sim_rank *rank, uint64_t now_ns, bool writes, uint64_t size_bytes,
+                      fy_disk_outcome *out);
 
 /* Memory (storage.c). */
 
