@@ -80,7 +80,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         fprintf(stderr, "pipeline: needs 2 ranks at least\n");
         return 2;
     }
-    check(f, ferry_cell_limit_set(f, 0, 4)); /* who is ahead waits */
+    check(f, ferry_cell_limit_set(f, 0, 4)); /* a producer that is ahead waits */
     check(f, ferry_barrier(f));
     if (ferry_rank(f) == 0)
         produce(f);

@@ -27,6 +27,19 @@ grep -q "VERSION $version " "$source/CMakeLists.txt" ||
 grep -q "^## \[$version\]\|^## \[Unreleased\]" "$source/CHANGELOG.md" ||
     fail "CHANGELOG.md does not know version $version"
 
+# Each example is copied out alone and built by the command on its top, without a warning.
+export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
+for example in "$source"/examples/*.c; do
+    name=$(basename "$example" .c)
+    mkdir "$scratch/$name"
+    cp "$example" "$scratch/$name"
+    command=$(sed -n 's/^ [*] *\(cc .*\)/\1/p' "$example" | head -n 1)
+    (cd "$scratch/$name" && eval "$command -Wall -Wextra -Wpedantic -Werror" >"$scratch/log" 2>&1) ||
+        { cat "$scratch/log"; fail "examples/$name.c: $command"; }
+    [ -e "$scratch/$name/$name" ] || [ -e "$scratch/$name/$name.so" ] ||
+        fail "examples/$name.c: \"$command\" makes no $name"
+done
+
 cp "$here"/consumer*.c "$here/consumer.cmake" "$scratch"
 mv "$scratch/consumer.cmake" "$scratch/CMakeLists.txt"
 cmake -S "$scratch" -B "$scratch/build" "-DCMAKE_PREFIX_PATH=$prefix" >"$scratch/log" 2>&1 ||
@@ -40,7 +53,6 @@ expect "$scratch/build/consumer_shmem"
 expect "$scratch/build/consumer_shmem_static"
 expect "$scratch/build/consumer_armci"
 
-export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
 [ "$(pkg-config --modversion ferry)" = "$version" ] || fail "ferry.pc has another version"
 # shellcheck disable=SC2046
 cc -std=c11 "$scratch/consumer.c" -o "$scratch/consumer_pc" $(pkg-config --cflags --libs ferry)
