@@ -62,7 +62,7 @@ struct ferry_scheduling {
     const ferry_scheduler *table[FY_SCHEDULERS_MAX];
     int table_count;
     ferry_scheduler known;            /* the one in use, as this library knows the struct */
-    ferry_scheduler steered;          /* the one that steering stands around */
+    ferry_scheduler steered;          /* the one that steering wraps */
     const ferry_scheduler *scheduler; /* `known`; NULL until it is needed */
     void *state;
     char asked[FY_PARAMETERS_BYTES]; /* parameters, each after a blank, until the scheduler is made
@@ -81,8 +81,8 @@ struct ferry_scheduling {
     uint32_t restless; /* messages sent since a task ran here */
     bool told_restless;
     uint64_t restless_ns; /* when the last RESTLESS_WORDS of them were counted */
-    double load;          /* of the tasks that the scheduler has in its lists, */
-    uint32_t tasks;       /* and how many they are */
+    double load;          /* sum over the tasks in the scheduler's lists */
+    uint32_t tasks;       /* number of these tasks */
     uint64_t *present;    /* a bit per rank: those that take objects, this one not among them; NULL:
                              all others, as from the start of most jobs */
     int present_count;

@@ -8,9 +8,9 @@
  * lock and wakes that thread, because its task may have ended meanwhile.
  *
  * The application thread may send messages just before a task to a rank without room. They wait in
- * the backlog until the task has ended, because the helper may not touch the backlog. This takes
- * more messages than a ring has slots, to a rank whose own helper does not take them out meanwhile.
- */
+ * the backlog until the task has ended, because the helper may not touch the backlog. That happens
+ * only to more messages than a ring has slots, and only if the target's helper takes none out
+ * meanwhile. */
 #include "balance/balance.h"
 
 #include "base/env.h"

@@ -78,8 +78,8 @@ static bool notes_reserve(ferry_scheduling *s)
 
 enum { RESTLESS_WORDS = 16384, RESTLESS_NS = 1000 * 1000 * 1000 };
 
-/* A scheduler that answers each refusal with the next request keeps all ranks busy. A simulation of
- * it never ends, because each message takes only a moment. */
+/* If a scheduler answers each refusal with another request, all ranks stay busy. A simulation of it
+ * seems never to end, because a message takes almost no virtual time. */
 static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
 {
     uint64_t now = ferry_scheduling_now(s), before = s->restless_ns;

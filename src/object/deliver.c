@@ -338,7 +338,7 @@ static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_enve
         fy_frame_done(f);
     record->state = FY_RUNNING;
     if (fy_record_handle(f, record, FY_DOING_HANDLER, envelope, message))
-        fy_record_lie(f, record);
+        fy_record_rest_inline(f, record);
     if (envelope->hops > 0)
         inform_late(f, movement, envelope);
 }

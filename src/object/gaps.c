@@ -8,14 +8,14 @@
 #include "object/object.h"
 
 /* As long as peer.c waits for what a dead peer has sent. */
-enum { PATIENCE_NS = 20 * 1000 * 1000 };
+enum { GAP_TIMEOUT_NS = 20 * 1000 * 1000 };
 
 void fy_gaps_watch(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_layer_due(f, FY_LAYER_OBJECT);
     if (objects->after_death && objects->gap_ns == 0)
-        objects->gap_ns = objects->port->ops->host.now(objects->port) + PATIENCE_NS;
+        objects->gap_ns = objects->port->ops->host.now(objects->port) + GAP_TIMEOUT_NS;
 }
 
 void fy_gaps_peer_gone(ferry *f, int rank)

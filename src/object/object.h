@@ -478,7 +478,7 @@ bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message
 void fy_record_rest(ferry *f, fy_record *record);
 
 /* fy_record_rest, inline for an object without waiting messages. */
-static inline void fy_record_lie(ferry *f, fy_record *record)
+static inline void fy_record_rest_inline(ferry *f, fy_record *record)
 {
     if (record->scheduled || record->pending.count != 0)
         fy_record_rest(f, record);

@@ -157,7 +157,7 @@ static void run(ferry *f, piggyback *e, fy_record *record)
     else
         fy_record_admit(f, record, &held);
     if (fy_record_handle(f, record, FY_DOING_HANDLER, &e->envelope, &e->message))
-        fy_record_lie(f, record);
+        fy_record_rest_inline(f, record);
 }
 
 /* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM: nothing has happened. */

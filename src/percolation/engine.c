@@ -35,7 +35,7 @@ static void ask(ferry_scheduling *s, fy_percolation *p)
         }
 }
 
-/* An object has left: there is room for what was declined. */
+/* An object has left, so there may be room: allows requests to servers whose offer was declined. */
 static void forgive(fy_percolation *p)
 {
     for (int server = 0; server < p->servers; server++)
@@ -63,7 +63,7 @@ static void take_or_decline(ferry_scheduling *s, fy_percolation *p, int server, 
     fy_percolation_tell(s, server, takes ? FY_PERCOLATION_TAKE : FY_PERCOLATION_DECLINE, object, 0);
 }
 
-/* Expects the object no more. Returns whether it was expected. */
+/* Removes the object from those expected. Returns whether it was expected. */
 static bool strike(fy_percolation *p, uint64_t object)
 {
     for (int i = 0; i < p->expected_count; i++)

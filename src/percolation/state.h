@@ -21,7 +21,7 @@
  *
  * An engine has one ASK or OFFER with each server at a time. It counts an object that it has
  * taken until the object arrives, GONE comes, or the server dies. So it never exceeds its budget,
- * but with an object that is alone.
+ * except with a single object.
  *
  * Why it always ends: a free token and an engine that has asked never wait for each other (offers
  * are made after each change of either). An engine that has declined asks again after an object has

@@ -1,4 +1,4 @@
-/* The overhead report. dmcs.txt 5.1 and prema.txt 4.4 print the like as tables. */
+/* The overhead report, in the form of the tables of dmcs.txt 5.1 and prema.txt 4.4. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Report: prints what the operations of all ranks cost, for FERRY_PROFILE, and what one rank did,
  * for FERRY_TRACE. Few jobs ask for it, so the shared library finds it in a plug-in,
- * ferry-report.so; programs that are linked to the static library have it in them. It works on what
- * it is given alone. */
+ * ferry-report.so; programs that are linked to the static library have it in them. It uses
+ * only its arguments. */
 #ifndef FY_REPORT_H
 #define FY_REPORT_H
 

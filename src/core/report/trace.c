@@ -83,7 +83,8 @@ static char *put_decimal(char *at, uint64_t value)
     return at;
 }
 
-/* A long run has millions of lines, and printf takes ten times as long for one. */
+/* Formats an entry by hand: a long run has millions of lines, and printf takes ten times as long.
+ */
 static char *put_entry(char *at, const fy_trail_entry *e)
 {
     static const char hex[] = "0123456789abcdef";

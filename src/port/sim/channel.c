@@ -1,8 +1,8 @@
 /* Channels: room, copies of frames, and the queues of what has arrived.
  *
- * A channel exists once its pair has talked, so memory goes with who talks to whom. Its ring is
- * counted at the sender: a frame takes room when it is sent and gives it back when the receiver
- * takes it, however often it was lost on the way. */
+ * A channel is made when its pair of ranks first communicates, so memory goes with these pairs. Its
+ * ring is counted at the sender: a frame takes room when it is sent and gives it back when the
+ * receiver takes it, however often it was lost on the way. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,15 +3,15 @@
  * A packet leaves when its sender's adapter is free and lands when its target's is. In a world with
  * faults packets are lost, doubled and overtake each other. Then the receiver of a channel takes
  * numbers in order, keeps early packets, drops those that it has, and acknowledges. The sender
- * keeps cargo until acknowledged and sends it again when its patience ends. Adapters outlive their
+ * keeps cargo until it is acknowledged, and sends it again after a time-out. Adapters outlive their
  * rank: packets that a rank sent before it left or died still arrive. */
 #include "port/sim/world.h"
 
 enum {
     RESEND_MAX = 16,
     RESEND_BYTES_MAX = 64 * 1024,
-    PATIENCE_MIN_NS = 2000,
-    PATIENCE_DOUBLINGS = 6
+    TIMEOUT_MIN_NS = 2000,
+    TIMEOUT_DOUBLINGS = 6
 };
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -19,7 +19,8 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The last reference that matters to the sender's leaving is gone. */
+/* The cargo has reached its target, or never will. If it was the last one of a rank that has left,
+ * the other ranks are told that it has left. */
 static void settle(fy_channel *channel, fy_cargo *cargo)
 {
     if (cargo->settled)
@@ -44,8 +45,8 @@ static bool is_cut(const fy_world *world, int a, int b)
     return false;
 }
 
-/* The behaviour of a world without memory for its packets is no use to anyone: the packet is lost,
- * and repaired as other losses are, or the run ends. */
+/* If there is no memory for the packet, it is lost. A world with faults sends it again later. In
+ * any other world the run ends. */
 static void put_packet(fy_channel *channel, fy_cargo *cargo, uint64_t number, uint64_t time_ns)
 {
     fy_world *world = channel->source->world;
@@ -94,19 +95,19 @@ static void depart(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
     put_on_wire(channel, cargo, cargo->number, start + transfer + channel->link.latency_ns);
 }
 
-/* Patience begins when the adapter has sent what it was given: big frames take their time. */
+/* The time-out starts when the adapter has sent all that it was given: large frames take long. */
 static void arm(fy_channel *channel)
 {
     fy_world *world = channel->source->world;
     uint64_t sent_ns = max_u64(world->now_ns, channel->source->out_free_ns[channel->lane]);
-    fy_events_set(&world->events, &channel->timer, sent_ns + channel->patience_ns);
+    fy_events_set(&world->events, &channel->timer, sent_ns + channel->timeout_ns);
 }
 
-static uint64_t first_patience_ns(const fy_channel *channel)
+static uint64_t first_timeout_ns(const fy_channel *channel)
 {
     const fy_world *world = channel->source->world;
     uint64_t round = 2 * (channel->link.latency_ns + channel->link.gap_ns);
-    return PATIENCE_MIN_NS + 2 * round + world->faults.delay_max_ns;
+    return TIMEOUT_MIN_NS + 2 * round + world->faults.delay_max_ns;
 }
 
 void fy_wire_send(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
@@ -126,7 +127,7 @@ void fy_wire_send(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
     queue->last = cargo;
     depart(channel, cargo, time_ns);
     if (channel->timer.place == 0) {
-        channel->patience_ns = first_patience_ns(channel);
+        channel->timeout_ns = first_timeout_ns(channel);
         arm(channel);
     }
 }
@@ -143,9 +144,9 @@ void fy_wire_timer(fy_world *world, fy_channel *channel)
     }
     if (count == 0)
         return;
-    uint64_t first = first_patience_ns(channel);
-    if (channel->patience_ns < first << PATIENCE_DOUBLINGS)
-        channel->patience_ns *= 2;
+    uint64_t first = first_timeout_ns(channel);
+    if (channel->timeout_ns < first << TIMEOUT_DOUBLINGS)
+        channel->timeout_ns *= 2;
     arm(channel);
 }
 
@@ -163,7 +164,7 @@ static void acknowledged(fy_channel *channel, uint64_t number)
     if (queue->first == NULL) {
         fy_events_cancel(&world->events, &channel->timer);
     } else if (any) {
-        channel->patience_ns = first_patience_ns(channel);
+        channel->timeout_ns = first_timeout_ns(channel);
         arm(channel);
     }
 }

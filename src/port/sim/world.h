@@ -95,7 +95,7 @@ struct fy_channel {
     uint32_t ring_frames;           /* frames sent and not taken */
     uint64_t ring_bytes, big_bytes; /* bytes of small data, and of data too large for the ring */
     fy_cargo_queue unacknowledged;  /* linked by `later`; only if the world is lossy */
-    uint64_t patience_ns;           /* time until the next retransmission */
+    uint64_t timeout_ns;            /* time until the next retransmission */
     /* The receiver's side. */
     uint64_t expected;
     fy_cargo *early; /* frames that came too early, linked by `next`, sorted by number */
