@@ -41,7 +41,8 @@ FERRY_API FERRY_MUST_USE int ferry_percolation_start(ferry *f,
 /* How many ranks are data servers; 0: none, or percolation has not started. Objects are best
  * created on servers, ranks 0 to this number - 1, or on all ranks if it is 0. An object stays at
  * the server that has created it. One that an engine has created goes to a server that its name
- * chooses. [app thread, handlers | never blocks] dmcs.txt 2.2. */
+ * chooses. A rank that joins later is neither server nor engine: no object goes to it, and it must
+ * not call ferry_percolation_start. [app thread, handlers | never blocks] dmcs.txt 2.2. */
 FERRY_API int ferry_percolation_servers(const ferry *f);
 
 /* Counts of this rank. */

@@ -89,6 +89,10 @@ static int fetch(ferry *f, fy_record *record)
             fy_stored_name(item), why);
         return FERRY_ESYSTEM;
     }
+    fy_record *running = s->objects->running;
+    s->objects->running = record; /* it stays */
+    fy_store_spare(s);
+    s->objects->running = running;
     s->last = item;
     return 0;
 }
@@ -173,7 +177,7 @@ static void progress(ferry *f)
     if (s->stats.resident_bytes > budget_bytes + budget_bytes / SPARE_PART)
         fy_store_make_room(s, 0);
     else
-        fy_store_evict(s, 0);
+        fy_store_spare(s);
     fy_store_read_ahead(s);
 }
 

@@ -18,6 +18,7 @@ enum {
     PAUSE_NS = 100 * 1000 * 1000,
     AHEAD_PART = 8,
     AHEAD_OBJECTS = 2,
+    SPARE_PART = 16,
 };
 
 void fy_store_count(ferry_store *s, uint64_t more_bytes, uint64_t less_bytes)
@@ -195,6 +196,14 @@ void fy_store_evict(ferry_store *s, uint64_t more_bytes)
             break;
         evict(s, item);
     }
+}
+
+void fy_store_spare(ferry_store *s)
+{
+    uint64_t spare_bytes = s->stats.budget_bytes / SPARE_PART, count = s->stats.disk_objects;
+    bool spares = !s->blind && count != 0 && s->stats.disk_bytes / count <= spare_bytes &&
+                  s->ahead_bytes < spare_bytes;
+    fy_store_evict(s, spares ? spare_bytes - s->ahead_bytes : 0);
 }
 
 void fy_stored_recycle(fy_stored *item)

@@ -198,6 +198,11 @@ fy_type *fy_store_shadow_create(const fy_type *type);
  * the budget. Waits for no write. */
 void fy_store_evict(ferry_store *s, uint64_t more_bytes);
 
+/* As fy_store_evict, and keeps room for an object that was not read ahead, if a sixteenth of the
+ * budget is enough for one. So its read waits for no write. Images that are read ahead take that
+ * room. */
+void fy_store_spare(ferry_store *s);
+
 /* As fy_store_evict, and waits until that is so, or cannot be reached. */
 void fy_store_make_room(ferry_store *s, uint64_t more_bytes);
 
