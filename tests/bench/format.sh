@@ -1,10 +1,12 @@
 #!/bin/sh
-# One benchmark, each case once: format.sh PROGRAM. Each line of --smoke --json must be one object
-# of the eight members that docs/performance.md names. Each case of --list must have one line, and
-# there may be no other. A case of Ferry's own must have a figure. Bad options must be refused with
-# a message.
+# One benchmark, each case once: format.sh PROGRAM [LARGER]. Each line of --smoke --json must be one
+# object of the eight members that docs/performance.md names. Each case of --list must have one
+# line, and there may be no other. A case of Ferry's own must have a figure. Bad options must be
+# refused with a message. Cases whose names match the expression LARGER differ from others in size
+# alone: they are left out, unless TESTS_WHOLE is set.
 set -u
-program=$1
+program=$1 larger=${2:-}
+[ -z "${TESTS_WHOLE:-}" ] || larger=
 name=$(basename "$program")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -38,7 +40,15 @@ refuses --frobnicate
 [ -s "$scratch/list" ] || fail "--list is empty"
 grep -vnE '^[a-z0-9][A-Za-z0-9-]*$' "$scratch/list" && fail "--list has such names"
 
-"$program" --smoke --json >"$scratch/json" 2>"$scratch/err" || fail "--json failed"
+cases=
+if [ -n "$larger" ]; then
+    grep -E -e "$larger" "$scratch/list" >"$scratch/left" || fail "no case matches $larger"
+    echo "$name: left out: $(tr '\n' ' ' <"$scratch/left")"
+    grep -vE -e "$larger" "$scratch/list" >"$scratch/kept" && mv "$scratch/kept" "$scratch/list"
+    cases=$(sed 's/^/--case /' "$scratch/list")
+fi
+# shellcheck disable=SC2086
+"$program" --smoke --json $cases >"$scratch/json" 2>"$scratch/err" || fail "--json failed"
 cat "$scratch/err"
 number='-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?'
 member="($number|null)"
