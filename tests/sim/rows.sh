@@ -3,12 +3,16 @@
 # some rows are made again and must stand in the file to the digit. Measured ones must have the
 # rows that the benchmark makes today, with sensible figures. A file that this does not know is an
 # error. The page's tables must be those of the files. rows.sh BUILD ROOT [FOLDER]; with FOLDER,
-# the files there are looked at.
+# the files there are looked at. Rows that are made stay in the folder ROWS_MADE, if that is set:
+# a second call with it compares the same rows with other files.
 set -u
 build=$1 root=$2 docs=${3:-$2/docs/papers}
 here=$root/bench/papers ferry=$1/bin/ferry papers=$1/bench/papers apps=$1/apps
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+made=${ROWS_MADE:-$scratch/made}
+mkdir -p "$made"
+[ $# -gt 2 ] || rm -f "$made"/*.csv
 status=0
 
 stale()
@@ -20,11 +24,12 @@ stale()
 # again FILE COMMAND...: each row that the command prints must stand in FILE
 again()
 {
-    file=$1
+    file=$1 rows=$made/$1
     shift
-    env "$@" >"$scratch/rows" 2>"$scratch/err" || stale "$file" "$* failed: $(cat "$scratch/err")"
-    [ "$(wc -l <"$scratch/rows")" -ge 2 ] || stale "$file" "$* made no row"
-    row=$(grep -vxFf "$docs/$file" "$scratch/rows" | head -n 1)
+    [ -s "$rows" ] || env "$@" >"$rows" 2>"$scratch/err" ||
+        stale "$file" "$* failed: $(cat "$scratch/err")"
+    [ "$(wc -l <"$rows")" -ge 2 ] || stale "$file" "$* made no row"
+    row=$(grep -vxFf "$docs/$file" "$rows" | head -n 1)
     [ -z "$row" ] || stale "$file" "today's code makes $row"
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Goal: rows.sh notices a stale file. Method: in a copy of docs/papers, each figure of each file
 # becomes another one, so each file must be named; so must a file that nothing makes, and the page.
+# The rows are those that the test of the right files made, so they are not made again.
 set -u
 build=$1 root=$2
 here=$(cd "$(dirname "$0")" && pwd)
