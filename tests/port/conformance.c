@@ -15,7 +15,7 @@
 #ifdef FERRY_SANITIZED
 enum { SIZE_MAX_BYTES = 4 << 20 };
 #else
-enum { SIZE_MAX_BYTES = 64 << 20 };
+enum { SIZE_MAX_BYTES = 16 << 20 };
 #endif
 
 void fy_expect_at(bool is, const char *text, const char *file, int line)
@@ -144,11 +144,11 @@ void fy_skipped(fy_port *port, const char *format, ...)
  * there were on each. */
 static void all_to_all(fy_port *port)
 {
-    enum { FRAMES = 3000 };
+    enum { FRAMES = 9000 }; /* of a rank to all others */
     tally t = {.port = port, .check_data = true};
     fy_port_info info = fy_info_of(port);
     uint64_t start = port->ops->host.now(port), number = 0;
-    for (; !fy_is_enough(port, start, number, FRAMES); number++) {
+    for (; !fy_is_enough(port, start, number, FRAMES / (uint64_t)info.ranks); number++) {
         for (int rank = 0; rank < info.ranks; rank++) {
             fy_frame frame = numbered(number, FY_DATA);
             fy_tally_send(&t, FY_DATA, rank, &frame);
