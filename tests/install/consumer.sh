@@ -80,15 +80,32 @@ for header in "$source"/include/ferry/*.h; do
     [ -f "$prefix/include/ferry/${header##*/}" ] || fail "${header##*/} is not installed"
 done
 # A man page, with what it is about, for every function that a header declares or defines.
-for name in $(cat "$source"/include/ferry/*.h | awk '/^FERRY_API|^static inline/ { open = 1; text = "" }
+man3=$prefix/share/man/man3
+cat "$source"/include/ferry/*.h | awk '/^FERRY_API|^static inline/ { open = 1; text = "" }
     open { text = text " " $0 }
-    open && /[;)]$/ { open = 0; sub(/\(.*/, "", text); n = split(text, w, /[ *]+/); print w[n] }'); do
-    page=$prefix/share/man/man3/$name.3
-    [ -f "$page" ] || fail "no man page for $name"
-    target=$(sed -n 's/^\.so //p' "$page")
-    grep -q "$name.* .- [^ ]" "$prefix/share/man/${target:-man3/$name.3}" ||
-        fail "the man page of $name does not say what it does"
-done
+    open && /[;)]$/ { open = 0; sub(/\(.*/, "", text); n = split(text, w, /[ *]+/); print w[n] }' \
+    >"$scratch/functions"
+awk -v man="$prefix/share/man" -v list="$scratch/functions" '
+    # Reads a page: the page that it refers to, if any, and whether a line tells what the name does.
+    function read_page(path, name,    line) {
+        exists = tells = 0; target = ""
+        while ((getline line <path) > 0) {
+            exists = 1
+            if (line ~ /^[.]so /) target = substr(line, 5)
+            if (line ~ (name ".* .- [^ ]")) tells = 1
+        }
+        close(path)
+    }
+    BEGIN {
+        while ((getline name <list) > 0) {
+            read_page(man "/man3/" name ".3", name)
+            if (!exists) { print "no man page for " name; continue }
+            if (target != "") read_page(man "/" target, name)
+            if (!tells) print "the man page of " name " does not say what it does"
+        }
+    }' >"$scratch/log"
+[ ! -s "$scratch/log" ] || fail "$(head -n 1 "$scratch/log")"
+[ "$(wc -l <"$scratch/functions")" -gt 100 ] || fail "the headers declare too few functions"
 for name in ferry_cell_enqueue ferry_mover_bind; do
     grep -q 'lferry_data .*lferry' "$prefix/share/man/man3/$name.3" ||
         fail "the man page of $name does not say which library it needs"
@@ -96,25 +113,29 @@ done
 [ -f "$prefix/share/man/man3/ferry_track.3" ] || fail "no man page for the type ferry_track"
 [ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
 [ -f "$prefix/share/man/man7/ferry.7" ] || fail "no man page that gives an overview"
-man3=$prefix/share/man/man3
 # If a header says something of all functions of a section, the page of each says it.
 for words in 'says how long to wait' FERRY_EAGAIN FERRY_ESTATE FERRY_EPEER 'RETURN VALUE'; do
     grep -q "$words" "$man3/ferry_cell_dequeue.3" || fail "\"$words\" is not in ferry_cell_dequeue(3)"
 done
-for page in "$man3"/*.3; do
-    if grep -q '[a-z]\.txt' "$page"; then fail "${page##*/} cites a file that no user has"; fi
-    if grep -q '^int [a-z_]*(' "$page" && ! grep -q '^.SH RETURN VALUE' "$page"; then
-        fail "${page##*/} does not say what the function returns"
-    fi
-    # Each error has an entry of its own.
-    if sed -n '/^.SH ERRORS/,/^.SH/p' "$page" | grep -v '^\.B' | grep -q '; *FERRY_E[A-Z]*:'; then
-        fail "errors run together in ${page##*/}"
-    fi
-    if grep -q '^typedef' "$page" && grep -q '^.SH CONTRACT' "$page" &&
-        ! grep -q '^typedef.*(' "$page"; then
-        fail "${page##*/} describes a function instead of the type"
-    fi
-done
+# Each error has an entry of its own.
+awk 'function end() {
+        if (returns && !valued) print page " does not say what the function returns"
+        if (typed && contract && !called) print page " describes a function instead of the type"
+    }
+    FNR == 1 {
+        end(); page = FILENAME; sub(/.*[/]/, "", page)
+        returns = valued = typed = contract = called = errors = 0
+    }
+    /[a-z][.]txt/ { print page " cites a file that no user has" }
+    /^int [a-z_]*[(]/ { returns = 1 }
+    /^[.]SH/ { errors = /^[.]SH ERRORS/ }
+    /^[.]SH RETURN VALUE/ { valued = 1 }
+    /^[.]SH CONTRACT/ { contract = 1 }
+    /^typedef/ { typed = 1 }
+    /^typedef.*[(]/ { called = 1 }
+    errors && !/^[.]B/ && /; *FERRY_E[A-Z]*:/ { print "errors run together in " page }
+    END { end() }' "$man3"/*.3 >"$scratch/log"
+[ ! -s "$scratch/log" ] || fail "$(head -n 1 "$scratch/log")"
 for name in FERRY_EINVAL FERRY_ELAUNCH; do
     grep -q "BR $name " "$man3/ferry_errors.3" || fail "$name is not in ferry_errors(3)"
 done
