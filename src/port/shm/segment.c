@@ -126,13 +126,13 @@ uint64_t fy_segment_free_address(size_t total_bytes)
     for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
         if (ROOM_BINDS && total_bytes > addresses[i].room)
             continue;
-        void *wish = (void *)(uintptr_t)addresses[i].address;
-        void *got = mmap(wish, total_bytes, PROT_NONE,
+        void *wanted = (void *)(uintptr_t)addresses[i].address;
+        void *got = mmap(wanted, total_bytes, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (got == MAP_FAILED)
             continue;
         munmap(got, total_bytes);
-        if (got == wish)
+        if (got == wanted)
             return addresses[i].address;
     }
     return 0;
