@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #include "common/disk.h"
 #include "common/report.h"
+#include "common/ring.h"
 
 enum { MIB = 1 << 20, RUNS_MAX = 9 };
 
@@ -270,13 +272,13 @@ static figures run_side(const load *l, who side)
     return result;
 }
 
-typedef enum kind { KIND_SPILL, KIND_FITS, KIND_CYCLE } kind;
+typedef enum kind { KIND_SPILL, KIND_FITS, KIND_CYCLE, KIND_RING } kind;
 
 typedef struct test {
     const char *name;
     kind kind;
     double passes;         /* over an object, for each that takes as long as the disk does */
-    uint64_t object_bytes; /* of KIND_CYCLE */
+    uint64_t object_bytes; /* of KIND_CYCLE and KIND_RING */
 } test;
 
 static const test tests[] = {
@@ -285,6 +287,8 @@ static const test tests[] = {
     {"cycle-32B", KIND_CYCLE, 0, 32},     {"cycle-512B", KIND_CYCLE, 0, 512},
     {"cycle-4K", KIND_CYCLE, 0, 4096},    {"cycle-64K", KIND_CYCLE, 0, 65536},
     {"cycle-1M", KIND_CYCLE, 0, 1 << 20}, {"cycle-64M", KIND_CYCLE, 0, 64 << 20},
+    {"ring-4K", KIND_RING, 0, 4096},      {"ring-64K", KIND_RING, 0, 65536},
+    {"ring-1M", KIND_RING, 0, 1 << 20},
 };
 
 enum { TESTS = sizeof tests / sizeof tests[0] };
@@ -414,6 +418,39 @@ static void run_cycle(const bench_options *o, const test *t)
         BENCH_RATIO_MAX, 1.2);
 }
 
+static double processor_seconds(void)
+{
+    struct rusage used;
+    (void)getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
+/* The disk alone: four threads as those of a store, against io_uring with four calls in flight. */
+static void run_ring(const bench_options *o, const test *t)
+{
+    double ours[RUNS_MAX], theirs[RUNS_MAX], ours_busy[RUNS_MAX], theirs_busy[RUNS_MAX];
+    uint64_t bytes = t->object_bytes, all_bytes = bytes < 65536 ? 2048 * bytes : 128 * MIB;
+    double seconds = o->smoke ? 0.1 : 1, mib = 0;
+    char name[64];
+    for (int run = 0; run < o->runs; run++) {
+        double before = processor_seconds();
+        ours[run] = bench_disk_bandwidth(bytes, all_bytes, seconds) / MIB;
+        double between = processor_seconds();
+        theirs[run] = bench_ring_bandwidth(bytes, all_bytes, 4, seconds) / MIB;
+        double after = processor_seconds();
+        mib = (double)all_bytes / MIB; /* written before */
+        ours_busy[run] = (between - before) / (ours[run] * seconds + mib) * 1e6;
+        theirs_busy[run] = (after - between) / (theirs[run] * seconds + mib) * 1e6;
+    }
+    bool has_ring = theirs[0] > 0;
+    say(o, t->name, "io_uring", "MiB/s", bench_median(ours, o->runs),
+        has_ring ? bench_median(theirs, o->runs) : -1, BENCH_NONE, 0);
+    (void)snprintf(name, sizeof name, "%s-busy", t->name);
+    say(o, name, "io_uring", "us/MiB", bench_median(ours_busy, o->runs),
+        has_ring ? bench_median(theirs_busy, o->runs) : -1, BENCH_NONE, 0);
+}
+
 int main(int argc, char **argv)
 {
     bench_options options;
@@ -430,6 +467,8 @@ int main(int argc, char **argv)
             run_spill(&options, &tests[i]);
         else if (tests[i].kind == KIND_FITS)
             run_fits(&options, &tests[i]);
+        else if (tests[i].kind == KIND_RING)
+            run_ring(&options, &tests[i]);
         else
             run_cycle(&options, &tests[i]);
     }

@@ -77,6 +77,7 @@ look()
         have mpiexec.mpich || want mpich
         compiles ucp/api/ucp.h || want libucx-dev
         compiles cblas.h || want libopenblas-dev
+        compiles liburing.h || want liburing-dev
         have iox-roudi || want iceoryx
         ls /usr/include/iceoryx/*/iceoryx_binding_c >/dev/null 2>&1 || want libiceoryx-binding-c-dev
         compiles nettle/sha1.h || want nettle-dev
