@@ -201,18 +201,28 @@ rule_contracts()
             open = 0
             if (size > 603) printf "%s:%d: comment of %d characters, at most 600\n", FILENAME, first, size
         }' include/ferry/*.h >>"$found"
-    for name in $(public_functions); do
-        page=$scratch/$name.3
-        [ -f "$page" ] || { echo "include/ferry: $name has no man page" >>"$found"; continue; }
-        target=$(sed -n 's/^[.]so man3[/]//p' "$page")
-        [ -z "$target" ] || page=$scratch/$target
-        awk '/^.SH DESCRIPTION/ { getline; exit length($0) < 10 }' "$page" ||
-            echo "include/ferry: $name has no comment" >>"$found"
-        grep -q '^.SH CONTRACT' "$page" ||
-            echo "include/ferry: $name has no [thread contract]" >>"$found"
-        ! grep -qE '^[^.].*\[[a-z][^]]* [|] ' "$page" ||
-            echo "include/ferry: $name has a [thread contract] that man.awk misreads" >>"$found"
-    done
+    public_functions | awk -v man="$scratch/" '
+        # Reads a page: what it refers to, its first line below DESCRIPTION, and its contract.
+        function read_page(path,    line, below) {
+            exists = contract = misread = 0; target = first = ""
+            while ((getline line <path) > 0) {
+                exists = 1
+                if (line ~ /^[.]so man3[/]/) target = substr(line, 10)
+                if (below) { first = line; below = 0 }
+                if (line ~ /^[.]SH DESCRIPTION/) below = 1
+                if (line ~ /^[.]SH CONTRACT/) contract = 1
+                if (line ~ /^[^.].*[[][a-z][^]]* [|] /) misread = 1
+            }
+            close(path)
+        }
+        {
+            read_page(man $0 ".3")
+            if (exists && target != "") read_page(man target)
+            if (!exists) print "include/ferry: " $0 " has no man page"
+            else if (length(first) < 10) print "include/ferry: " $0 " has no comment"
+            if (exists && !contract) print "include/ferry: " $0 " has no [thread contract]"
+            if (misread) print "include/ferry: " $0 " has a [thread contract] that man.awk misreads"
+        }' >>"$found"
 }
 
 # Each example is a program of less than 120 lines that can be copied out alone. A comment on top says
@@ -237,10 +247,12 @@ rule_used()
     { sources examples apps bench/papers | xargs cat; cat README.md
         find docs -name '*.md' ! -name coverage.md ! -name functions.md | xargs cat; } \
         >"$scratch/uses" 2>/dev/null
-    for name in $(public_functions); do
-        grep -qw "$name" "$scratch/tests" || echo "$name: no test calls it" >>"$found"
-        grep -qw "$name" "$scratch/uses" || echo "$name: no example or page uses it" >>"$found"
+    for text in tests uses; do
+        grep -ohE '\bferry_[a-z0-9_]+' "$scratch/$text" | sort -u >"$scratch/names"
+        public_functions | sort -u | comm -23 - "$scratch/names" >"$scratch/$text"
     done
+    sed 's/$/: no test calls it/' "$scratch/tests" >>"$found"
+    sed 's/$/: no example or page uses it/' "$scratch/uses" >>"$found"
 }
 
 # Public names begin with ferry_ or FERRY_; what the objects define for others with ferry_ or fy_.
@@ -367,26 +379,31 @@ rule_library()
         done >>"$found"
 }
 
-# Every source is compiled here, or at least named in a build file (a peer that is not installed is
-# not compiled); every header is included by someone.
+# Every source is compiled here, or at least named in a build file or script (a peer that is not
+# installed is not compiled); every header is included by someone.
 rule_dead()
 {
-    { find . \( -name CMakeLists.txt -o -name '*.cmake' \) -not -path './build/*' | xargs cat; \
+    { find . \( -name CMakeLists.txt -o -name '*.cmake' -o -name '*.sh' \) -not -path './build/*' |
+        xargs cat; \
         grep '"file":' "$build/compile_commands.json"; } >"$scratch/lists"
     code | xargs grep -h '^#include' >"$scratch/includes"
-    for file in $(code); do
-        name=${file##*/}
-        case $file in
-        *.c)
-            grep -qF -e "/$file\"" -e "$name" "$scratch/lists" ||
-                echo "$file: is not built" >>"$found"
-            ;;
-        *.h)
-            grep -qE "[</\"]$name[>\"]" "$scratch/includes" || [ "$name" = ferry.h ] ||
-                echo "$file: nobody includes it" >>"$found"
-            ;;
-        esac
-    done
+    code | awk -v lists="$scratch/lists" -v includes="$scratch/includes" '
+        BEGIN {
+            while ((getline line <lists) > 0) {
+                gsub(/[^A-Za-z0-9_.+-]+/, " ", line)
+                for (n = split(line, word, " "); n > 0; n--) built[word[n]]
+            }
+            while ((getline line <includes) > 0) {
+                gsub(/[\/<>"]/, " ", line)
+                for (n = split(line, word, " "); n > 0; n--) included[word[n]]
+            }
+        }
+        {
+            name = $0; sub(/.*[/]/, "", name)
+            if (name ~ /[.]c$/ && !(name in built)) print $0 ": is not built"
+            if (name ~ /[.]h$/ && name != "ferry.h" && !(name in included))
+                print $0 ": nobody includes it"
+        }' >>"$found"
 }
 
 # Each atomic operation names its memory order: in the call, or as seq_cst in a comment close above.
@@ -529,9 +546,13 @@ registered_tests()
     find "$build" -name CTestTestfile.cmake -exec grep -h '^add_test(' {} + >"$scratch/added"
     sed 's/^add_test(\(\[=*\[\)\{0,1\}\([A-Za-z0-9_.-]*\).*/\2/' "$scratch/added"
     sed -n 's/.* -o [^ ]*CMakeFiles\/\([^/]*\)\.dir\/.* \([^ ]*\.c\)".*/\1 \2/p' \
-        "$build/compile_commands.json" | sort -u | while read -r target file; do
-        ! grep -qF "/$target\"" "$scratch/added" || echo "$file"
-    done | sort -u | xargs -r awk '
+        "$build/compile_commands.json" | sort -u >"$scratch/compiled"
+    awk 'FILENAME ~ /added$/ {
+            for (n = split($0, w, "\""); n > 0; n--)
+                if (sub(/.*[/]/, "", w[n])) run[w[n]]
+            next
+        }
+        $1 in run { print $2 }' "$scratch/added" "$scratch/compiled" | sort -u | xargs -r awk '
         FNR == 1 { delete defined }
         match($0, /^static void test_[a-z0-9_]*\(void \*\*/) {
             name = $3; sub(/\(.*/, "", name); defined[name]; next }
@@ -547,26 +568,27 @@ rule_coverage()
     sources include src | xargs cat >"$scratch/functions"
     { registered_tests; sed -n '/^done <<END/,/^END/s/^\([a-z]*\) .*/tests\/models\/\1.pml/p' \
         tests/models/run.sh 2>/dev/null; } >"$scratch/tests"
-    grep '^| [A-Z][0-9]' docs/coverage.md | while IFS='|' read -r _ id _ functions tests _; do
-        for name in $(echo "$functions" | grep -oE '`(ferry|fy)_[a-z_]+`' | tr -d '`'); do
-            grep -qw "$name" "$scratch/functions" || echo "coverage:$id: no function $name"
-        done
-        for name in $(echo "$tests" | grep -oE '`[^`]+`' | tr -d '`'); do
-            grep -qxF "$name" "$scratch/tests" || is_absent "$name" ||
-                echo "coverage:$id: no registered test $name"
-        done
-        case $functions$tests in
-        *[a-z]*) case $tests in *[a-z]*) ;; *) echo "coverage:$id: functions without a test" ;; esac ;;
-        esac
-    done >"$found"
-}
-
-is_absent()
-{
-    while read -r _ absent; do
-        echo "$1" | grep -qE -e "$absent" && return 0
-    done <"$scratch/absent"
-    return 1
+    grep -ohE '(ferry|fy)_[a-z_]+' "$scratch/functions" | sort -u >"$scratch/known"
+    awk -F '|' '
+        FILENAME ~ /known$/ { known[$0]; next }
+        FILENAME ~ /tests$/ { test[$0]; next }
+        FILENAME ~ /absent$/ { sub(/^[^ ]* /, ""); absent[$0]; next }
+        function is_absent(name,    pattern) {
+            for (pattern in absent)
+                if (name ~ pattern) return 1
+            return 0
+        }
+        /^[|] [A-Z][0-9]/ {
+            count = split($4, word, "`")
+            for (i = 2; i <= count; i += 2)
+                if (word[i] ~ /^(ferry|fy)_[a-z_]+$/ && !(word[i] in known))
+                    print "coverage:" $2 ": no function " word[i]
+            count = split($5, word, "`")
+            for (i = 2; i <= count; i += 2)
+                if (!(word[i] in test) && !is_absent(word[i]))
+                    print "coverage:" $2 ": no registered test " word[i]
+            if ($4 ~ /[a-z]/ && $5 !~ /[a-z]/) print "coverage:" $2 ": functions without a test"
+        }' "$scratch/known" "$scratch/tests" "$scratch/absent" docs/coverage.md >"$found"
 }
 
 "rule_$rule"
