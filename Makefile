@@ -36,7 +36,7 @@ test: ## build and run all tests, sanitizer builds included
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
-	@$(ctest) --parallel $(shell expr 2 '*' $(JOBS))
+	@sh tools/cost.sh $(BUILD) $(ctest) --parallel $(shell expr 2 '*' $(JOBS))
 
 bench: ## run every benchmark, the long form; as root installs what Ferry is compared with
 	@sh tools/need.sh build
