@@ -173,7 +173,7 @@ static bool is_excused(const swarm *s, int status)
     if (status == 0 || status >= FY_SIM_STUCK)
         return false;
     char *tape = swarm_read(s, SWARM_TAPE);
-    bool refused = s->starves && tape != NULL && strstr(tape, "malloc@") != NULL;
+    bool refused = s->starves && tape != NULL && strstr(tape, "malloc") != NULL;
     bool unread = s->unreadable && tape != NULL &&
                   (strstr(tape, "disk-error@") != NULL || strstr(tape, "disk-damage@") != NULL);
     free(tape);
