@@ -91,7 +91,8 @@ void fy_assembler_members(ferry_scheduling *s, fy_percolation *p)
     p->engines = 0;
     for (int rank = p->servers; rank < p->ranks; rank++) {
         fy_customer *customer = &p->customers[rank];
-        if (ferry_scheduling_accepts(s, rank)) {
+        customer->engine = customer->engine && ferry_scheduling_accepts(s, rank);
+        if (customer->engine) {
             p->engines++;
             continue;
         }

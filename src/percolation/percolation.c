@@ -28,8 +28,10 @@ static int create(ferry_scheduling *s, void **out)
     p->expected = fy_calloc((size_t)p->window, sizeof *p->expected);
     if (p->customers == NULL || p->askings == NULL || p->expected == NULL)
         return FERRY_ENOMEM;
-    for (int rank = p->servers; rank < p->ranks; rank++)
-        p->engines += ferry_scheduling_accepts(s, rank);
+    for (int rank = p->servers; rank < p->ranks; rank++) {
+        p->customers[rank].engine = ferry_scheduling_accepts(s, rank);
+        p->engines += p->customers[rank].engine;
+    }
     *out = p;
     return 0;
 }

@@ -56,6 +56,7 @@ typedef struct fy_line {
 
 /* An engine, as a server knows it. */
 typedef struct fy_customer {
+    bool engine; /* it accepts objects, and has done so since percolation started */
     bool asked;
     uint64_t object;         /* whose token it was offered; 0: none */
     ferry_schedulable *item; /* the token; NULL: no more, or while the store packs the object */
