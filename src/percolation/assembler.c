@@ -4,13 +4,13 @@
 /* Chooses an engine that has asked: the one with the highest priority for the object. Engines with
  * the same priority have turns. An ASK may overtake the answer to the offer before, and waits for
  * that answer. -1: there is no engine. */
-static int choose_customer(ferry_scheduling *s, fy_percolation *p, const ferry_schedulable *item)
+static int choose_engine(ferry_scheduling *s, fy_percolation *p, const ferry_schedulable *item)
 {
     int best = -1;
     double best_priority = 0;
     for (int i = 0; i < p->ranks; i++) {
-        int rank = (p->next_customer + i) % p->ranks;
-        if (!p->customers[rank].asked || p->customers[rank].object != 0)
+        int rank = (p->next_engine + i) % p->ranks;
+        if (!p->known_engines[rank].asked || p->known_engines[rank].object != 0)
             continue;
         double priority = ferry_scheduling_priority(s, item, rank);
         if (best < 0 || priority > best_priority) {
@@ -25,30 +25,32 @@ void fy_assembler_offer(ferry_scheduling *s, fy_percolation *p)
 {
     while (p->free != NULL && ferry_scheduling_is_on(s)) {
         ferry_schedulable *item = p->free;
-        int rank = choose_customer(s, p, item);
+        int rank = choose_engine(s, p, item);
         if (rank < 0)
             return;
-        p->customers[rank] = (fy_customer){.object = item->object.word, .item = item};
-        p->next_customer = (rank + 1) % p->ranks;
+        p->known_engines[rank].asked = false;
+        p->known_engines[rank].object = item->object.word;
+        p->known_engines[rank].item = item;
+        p->next_engine = (rank + 1) % p->ranks;
         p->free = item->next;
         fy_percolation_tell(s, rank, FY_PERCOLATION_OFFER, item->object.word, fy_item_bytes(item));
     }
 }
 
-fy_customer *fy_assembler_customer(const fy_percolation *p, const ferry_schedulable *item)
+fy_known_engine *fy_assembler_offered_to(const fy_percolation *p, const ferry_schedulable *item)
 {
     for (int rank = p->servers; rank < p->ranks; rank++)
-        if (p->customers[rank].object == item->object.word)
-            return &p->customers[rank];
+        if (p->known_engines[rank].object == item->object.word)
+            return &p->known_engines[rank];
     return NULL;
 }
 
 /* Ends the offer. The token is free again, as the first. */
-static void release(fy_percolation *p, fy_customer *customer)
+static void release(fy_percolation *p, fy_known_engine *known)
 {
-    ferry_schedulable *item = customer->item;
-    customer->object = 0;
-    customer->item = NULL;
+    ferry_schedulable *item = known->item;
+    known->object = 0;
+    known->item = NULL;
     if (item == NULL)
         return;
     fy_line_remove(&p->tokens, item);
@@ -58,8 +60,9 @@ static void release(fy_percolation *p, fy_customer *customer)
 
 static void give(ferry_scheduling *s, fy_percolation *p, int rank)
 {
-    ferry_schedulable *item = p->customers[rank].item;
-    p->customers[rank] = (fy_customer){.asked = p->customers[rank].asked};
+    ferry_schedulable *item = p->known_engines[rank].item;
+    p->known_engines[rank].object = 0;
+    p->known_engines[rank].item = NULL;
     fy_line_remove(&p->tokens, item);
     item->mark = FY_MARK_GIVEN - rank;
     p->stats.assembled++;
@@ -70,17 +73,17 @@ static void give(ferry_scheduling *s, fy_percolation *p, int rank)
 void fy_assembler_message(ferry_scheduling *s, fy_percolation *p, int source,
                           const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
-    fy_customer *customer = &p->customers[source];
-    bool offered = customer->object != 0 && customer->object == words[1];
+    fy_known_engine *known = &p->known_engines[source];
+    bool offered = known->object != 0 && known->object == words[1];
     if (words[0] == FY_PERCOLATION_ASK) {
-        customer->asked = true;
-    } else if (words[0] == FY_PERCOLATION_TAKE && offered && customer->item != NULL) {
+        known->asked = true;
+    } else if (words[0] == FY_PERCOLATION_TAKE && offered && known->item != NULL) {
         give(s, p, source);
     } else if (words[0] == FY_PERCOLATION_TAKE) {
         fy_percolation_tell(s, source, FY_PERCOLATION_GONE, words[1], 0);
-        release(p, customer);
+        release(p, known);
     } else if (words[0] == FY_PERCOLATION_DECLINE && offered) {
-        release(p, customer);
+        release(p, known);
         p->stats.declined++;
     }
     fy_assembler_offer(s, p);
@@ -90,14 +93,14 @@ void fy_assembler_members(ferry_scheduling *s, fy_percolation *p)
 {
     p->engines = 0;
     for (int rank = p->servers; rank < p->ranks; rank++) {
-        fy_customer *customer = &p->customers[rank];
-        customer->engine = customer->engine && ferry_scheduling_accepts(s, rank);
-        if (customer->engine) {
+        fy_known_engine *known = &p->known_engines[rank];
+        known->present = known->present && ferry_scheduling_accepts(s, rank);
+        if (known->present) {
             p->engines++;
             continue;
         }
-        customer->asked = false;
-        release(p, customer);
+        known->asked = false;
+        release(p, known);
     }
     fy_assembler_offer(s, p);
 }

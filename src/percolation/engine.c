@@ -36,7 +36,7 @@ static void ask(ferry_scheduling *s, fy_percolation *p)
 }
 
 /* An object has left, so there may be room: allows requests to servers whose offer was declined. */
-static void forgive(fy_percolation *p)
+static void allow_requests(fy_percolation *p)
 {
     for (int server = 0; server < p->servers; server++)
         if (p->askings[server] == FY_ASKING_DECLINED)
@@ -82,7 +82,7 @@ void fy_engine_message(ferry_scheduling *s, fy_percolation *p, int source,
     if (words[0] == FY_PERCOLATION_OFFER)
         take_or_decline(s, p, source, words[1], words[2]);
     else if (words[0] == FY_PERCOLATION_GONE && strike(p, words[1]))
-        forgive(p);
+        allow_requests(p);
     ask(s, p);
 }
 
@@ -139,13 +139,13 @@ void fy_engine_remove(fy_percolation *p, ferry_schedulable *item)
         p->running = NULL;
     if (item->queued)
         fy_line_remove(line_of(p, item), item);
-    forgive(p);
+    allow_requests(p);
 }
 
 ferry_schedulable *fy_engine_next(ferry_scheduling *s, fy_percolation *p)
 {
     if (fy_terminator_run(s, p))
-        forgive(p);
+        allow_requests(p);
     p->running = fy_line_pop(&p->queue);
     p->stats.tasks += p->running != NULL;
     ask(s, p);
@@ -164,6 +164,6 @@ void fy_engine_members(ferry_scheduling *s, fy_percolation *p)
     }
     for (ferry_schedulable *item; (item = fy_line_pop(&p->stuck)) != NULL;)
         fy_line_insert(&p->leaving, item, NULL); /* another server may take it */
-    forgive(p);
+    allow_requests(p);
     ask(s, p);
 }

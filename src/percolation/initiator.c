@@ -5,9 +5,9 @@
  * moment, to pack its object, gets its place back. Its offer stands. */
 static void insert_token(fy_percolation *p, ferry_schedulable *item)
 {
-    fy_customer *customer = fy_assembler_customer(p, item);
-    if (customer != NULL) {
-        customer->item = item;
+    fy_known_engine *known = fy_assembler_offered_to(p, item);
+    if (known != NULL) {
+        known->item = item;
         fy_line_insert(&p->tokens, item, p->free);
         return;
     }
@@ -78,9 +78,9 @@ void fy_initiator_remove(fy_percolation *p, ferry_schedulable *item)
         fy_line_remove(&p->own, item);
         return;
     }
-    fy_customer *customer = fy_assembler_customer(p, item);
-    if (customer != NULL)
-        customer->item = NULL;
+    fy_known_engine *known = fy_assembler_offered_to(p, item);
+    if (known != NULL)
+        known->item = NULL;
     if (item == p->free)
         p->free = item->next;
     fy_line_remove(&p->tokens, item);

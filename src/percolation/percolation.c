@@ -23,14 +23,14 @@ static int create(ferry_scheduling *s, void **out)
         return FERRY_ESTATE;
     p->window = ferry_scheduling_count(s, "WINDOW", p->window, 1, FY_WINDOW_MAX);
     p->tasks = ferry_scheduling_count(s, "TASKS", p->tasks, 1, FY_STAY_TASKS_MAX);
-    p->customers = fy_calloc((size_t)p->ranks, sizeof *p->customers);
+    p->known_engines = fy_calloc((size_t)p->ranks, sizeof *p->known_engines);
     p->askings = fy_calloc((size_t)p->servers, sizeof *p->askings);
     p->expected = fy_calloc((size_t)p->window, sizeof *p->expected);
-    if (p->customers == NULL || p->askings == NULL || p->expected == NULL)
+    if (p->known_engines == NULL || p->askings == NULL || p->expected == NULL)
         return FERRY_ENOMEM;
     for (int rank = p->servers; rank < p->ranks; rank++) {
-        p->customers[rank].engine = ferry_scheduling_accepts(s, rank);
-        p->engines += p->customers[rank].engine;
+        p->known_engines[rank].present = ferry_scheduling_accepts(s, rank);
+        p->engines += p->known_engines[rank].present;
     }
     *out = p;
     return 0;
@@ -38,7 +38,7 @@ static int create(ferry_scheduling *s, void **out)
 
 static void free_state(fy_percolation *p)
 {
-    free(p->customers);
+    free(p->known_engines);
     free(p->askings);
     free(p->expected);
     free(p);

@@ -55,12 +55,12 @@ typedef struct fy_line {
 } fy_line;
 
 /* An engine, as a server knows it. */
-typedef struct fy_customer {
-    bool engine; /* it accepts objects, and has done so since percolation started */
+typedef struct fy_known_engine {
+    bool present; /* it accepts objects, and has done so since percolation started */
     bool asked;
     uint64_t object;         /* whose token it was offered; 0: none */
     ferry_schedulable *item; /* the token; NULL: no more, or while the store packs the object */
-} fy_customer;
+} fy_known_engine;
 
 /* A server, as an engine knows it: whether it was asked. */
 typedef enum fy_asking {
@@ -93,9 +93,9 @@ typedef struct fy_percolation {
     ferry_schedulable *free; /* the first free token; NULL: none */
     fy_line own;             /* kept objects with tasks */
     uint64_t sequence;
-    fy_customer *customers; /* by rank */
-    int next_customer;      /* where the search for one begins, so that each has its turn */
-    int engines;            /* how many accept objects */
+    fy_known_engine *known_engines; /* by rank */
+    int next_engine;                /* where the search for one begins, so that each has its turn */
+    int engines;                    /* how many accept objects */
     /* Engine. */
     fy_line queue;      /* objects with tasks */
     fy_line leaving;    /* objects that go back at the next look */
@@ -153,7 +153,7 @@ void fy_assembler_message(ferry_scheduling *s, fy_percolation *p, int source,
                           const uint64_t words[FERRY_SCHEDULER_WORDS]);
 
 /* The engine to which the object of `item` is offered; NULL: none. */
-fy_customer *fy_assembler_customer(const fy_percolation *p, const ferry_schedulable *item);
+fy_known_engine *fy_assembler_offered_to(const fy_percolation *p, const ferry_schedulable *item);
 
 void fy_assembler_members(ferry_scheduling *s, fy_percolation *p);
 

@@ -1,6 +1,7 @@
 /* Goal: a rank that joins later is no computing engine: when all engines have gone, servers run the
- * tasks themselves, and do not wait for it. Method: rank 0 is a server of four objects, and has a
- * rank started. Then the engines, ranks 1 and 2, leave, and rank 0 sends to its objects.
+ * tasks themselves, and do not wait for it; until then engines run them. Method: rank 0 is a server
+ * of four objects. It sends to them, has a rank started, and sends again. Then the engines, ranks 1
+ * and 2, leave, and rank 0 sends a third time.
  *
  * Run as FERRY_RANKS=3 FERRY_RANKS_MAX=4 [FERRY_THREADS=1] joined. */
 #include <stdio.h>
@@ -43,6 +44,15 @@ static void open_account(ferry *f, account *a)
           "set-up");
 }
 
+/* Rank 0 sends a task to each of its objects. */
+static void play_round(ferry *f, const account *a)
+{
+    const ferry_message message = {.handler = a->add};
+    for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++)
+        check(f, ferry_object_send(f, a->objects[i], &message, NULL) == 0, "send");
+    check(f, ferry_quiesce(f) == 0, "quiesce");
+}
+
 static void start(ferry *f, account *a)
 {
     ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
@@ -60,17 +70,10 @@ static void start(ferry *f, account *a)
               ferry_object_create(f, a->type, calloc(1, BYTES), &a->objects[i]) == 0 &&
                   ferry_balance_add(f, a->objects[i], NULL) == 0,
               "create");
+    play_round(f, a);
     check(f, ferry_rank(f) != 0 || ferry_spawn(f, 1, NULL, &newcomer) == 0, "spawn");
     while (!a->joined)
         (void)ferry_poll(f);
-}
-
-/* The tasks of all objects. */
-static void send_all(ferry *f, const account *a)
-{
-    const ferry_message message = {.handler = a->add};
-    for (int i = 0; i < OBJECTS; i++)
-        check(f, ferry_object_send(f, a->objects[i], &message, NULL) == 0, "send");
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -83,6 +86,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (first)
         start(f, a);
     check(f, ferry_quiesce(f) == 0, "quiesce");
+    play_round(f, a);
+    check(f, ferry_rank(f) != 0 || a->handled == 0, "a task ran on the server");
     if (first && ferry_rank(f) != 0) {
         check(f, ferry_leave(f) == 0, "leave");
         free(a);
@@ -91,9 +96,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (int rank = 1; rank <= ENGINES; rank++)
         while (!ferry_peer_is_gone(f, rank))
             (void)ferry_poll(f);
-    if (first)
-        send_all(f, a);
-    check(f, ferry_quiesce(f) == 0, "quiesce");
+    play_round(f, a);
     check(f, a->handled == (first ? OBJECTS : 0), "a task did not run on the server");
     if (first)
         printf("%d tasks ran on the server\n", a->handled);
