@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <ferry/collective.h>
+#include <ferry/directory.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
@@ -50,6 +51,18 @@ static void destroy(ferry_scheduling *s, void *state)
     if (store != NULL)
         store->percolation = NULL;
     free_state(state);
+}
+
+/* Tells the creator where its object is. Otherwise the creator might know only an engine that had
+ * the object, and could not find the object after the death of that engine. A server that has
+ * created the object has sent it here itself. */
+static void arrived(ferry *f, ferry_object object, uint32_t movement)
+{
+    const ferry_store *store = fy_store_of(f);
+    const fy_percolation *p = store == NULL ? NULL : store->percolation;
+    int home = ferry_directory_home(f, object);
+    if (p != NULL && (fy_percolation_serves(p) || home >= p->servers))
+        ferry_directory_tell(f, home, object, movement, p->rank);
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
@@ -206,6 +219,8 @@ static int prepare(ferry *f, const ferry_percolation_options *o)
     p->tasks = o->tasks != 0 ? o->tasks : TASKS;
     p->budget_bytes = store->stats.budget_bytes;
     store->percolation = p;
+    if (store->objects->protocol.arrived == NULL)
+        store->objects->protocol.arrived = arrived;
     error = store->objects->watch->prepare(f);
     if (error == 0 || store->percolation == NULL)
         return error;

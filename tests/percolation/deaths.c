@@ -2,10 +2,10 @@
  * that the dead had are lost. Method: ranks that go on after deaths create objects, and send them
  * tracked messages in rounds. The victim, if there is one, is killed in a task if it is an engine,
  * and between two messages if it is a server; the swarm kills at any time. In the end every rank
- * sends one more message to each of its objects. Those that fail were lost: none unless a rank is
- * gone, and with engines alone no more than these had. If a simulated disk cannot read an object,
- * its messages fail with FERRY_ESYSTEM and quiescences with FERRY_ELOST. The rank then sends until
- * the object answers, so the object was not lost.
+ * sends one more message to each of its objects. An object that is anywhere must answer. The others
+ * were lost: none unless a rank is gone, and with engines alone no more than these had. If a
+ * simulated disk cannot read an object, its messages fail with FERRY_ESYSTEM and quiescences with
+ * FERRY_ELOST. The rank then sends until the object answers, so the object was not lost.
  *
  * Run as FERRY_RANKS=N [FERRY_THREADS=1] deaths [victim], or ferry swarm --all deaths. */
 #include <signal.h>
@@ -18,6 +18,7 @@
 #define CHECK_STATUS 122 /* ferry swarm --unreadable excuses it not */
 #include "../support/check.h"
 #include "../support/random.h"
+#include "object/object.h"
 
 enum { OBJECTS = 12, ROUNDS = 3, MESSAGES = 30, BYTES = 1000, WINDOW = 3, KILL_AT = 20 };
 
@@ -169,41 +170,70 @@ static int ask(ferry *f, account *a, ferry_object object)
     return a->answer;
 }
 
-/* The objects of this rank that no longer answer. */
 static int count_lost(ferry *f, account *a)
 {
-    enum { WAIT_NS = 200 * 1000 * 1000 };
     int lost = 0;
     for (int i = 0; i < OBJECTS; i++)
         lost += ask(f, a, a->objects[i]) != 0;
     settle(f, a);
+    return lost;
+}
+
+/* The objects of this rank that no longer answer. If a rank goes meanwhile, asks again: messages
+ * may fail before the new place of their object is known. */
+static int find_lost(ferry *f, account *a)
+{
+    enum { WAIT_NS = 200 * 1000 * 1000 };
+    int lost, members;
+    do {
+        members = ferry_member_count(f);
+        lost = count_lost(f, a);
+    } while (members != ferry_member_count(f) && !a->unread);
     /* The first rank that ends after a loss ends the job. The others ask until then. */
     for (uint64_t end_ns = ferry_now(f) + WAIT_NS; a->unread && ferry_now(f) < end_ns;)
         (void)ferry_poll(f);
     return lost;
 }
 
-static void check_lost(ferry *f, const account *a, int lost)
+/* The objects on this rank that living ranks have made. */
+static int count_found(ferry *f, ferry_object_type type)
+{
+    int found = 0;
+    ferry_object object;
+    for (size_t index = 0; fy_object_next(f, type, &index, &object);)
+        found += !ferry_peer_is_gone(f, fy_object_creator(object));
+    return found;
+}
+
+/* All servers together send an engine no more objects than its window. Those of one server that
+ * are on the engine, or are on their way back, are no more than the window either: their server
+ * gives no other object before an answer that follows them. */
+static void check_counts(ferry *f, int lost, int missing, bool unread)
 {
     int servers = ferry_percolation_servers(f), dead_servers = 0, dead_engines = 0;
-    int64_t sums[2] = {lost, (int64_t)ferry_object_count(f)};
+    for (int rank = 0; rank < ferry_ranks(f); rank++) {
+        dead_servers += rank < servers && ferry_peer_is_gone(f, rank);
+        dead_engines += rank >= servers && ferry_peer_is_gone(f, rank);
+    }
+    check(f, unread || lost == missing, "an object is there and cannot be found");
+    check(f, dead_servers != 0 || lost <= dead_engines * servers * WINDOW,
+          "objects are lost that no dead rank had");
+    if (ferry_rank(f) == 0 || ferry_peer_is_gone(f, 0))
+        printf("deaths: right; %d servers and %d engines died, %d objects are lost\n", dead_servers,
+               dead_engines, lost);
+}
+
+static void check_lost(ferry *f, const account *a, ferry_object_type type, int lost)
+{
+    int servers = ferry_percolation_servers(f);
+    int64_t sums[3] = {lost, OBJECTS - count_found(f, type), a->unread};
     check(f, lost == 0 || somebody_is_gone(f), "an object is lost though no rank is gone");
     check(f,
           a->unread || servers == 0 || ferry_rank(f) < servers || ferry_object_count(f) == 0 ||
               ferry_peer_is_gone(f, 0),
           "an engine has an object at rest");
-    if (!goes_on(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2)))
-        return;
-    for (int rank = 0; rank < ferry_ranks(f); rank++) {
-        dead_servers += rank < servers && ferry_peer_is_gone(f, rank);
-        dead_engines += rank >= servers && ferry_peer_is_gone(f, rank);
-    }
-    /* It had a window of objects, and as many may have been on their way back. */
-    check(f, dead_servers != 0 || sums[0] <= (int64_t)dead_engines * 2 * WINDOW,
-          "objects are lost that no dead rank had");
-    if (ferry_rank(f) == 0 || ferry_peer_is_gone(f, 0))
-        printf("deaths: right; %d servers and %d engines died, %lld objects are lost\n",
-               dead_servers, dead_engines, (long long)sums[0]);
+    if (goes_on(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 3)))
+        check_counts(f, (int)sums[0], (int)sums[1], sums[2] != 0);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -219,7 +249,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     make_objects(f, &a, type);
     for (int i = 0; i < ROUNDS; i++)
         play_round(f, &a);
-    check_lost(f, &a, count_lost(f, &a));
+    check_lost(f, &a, type, find_lost(f, &a));
     return 0;
 }
 
