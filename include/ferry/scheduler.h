@@ -138,6 +138,10 @@ FERRY_API double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_s
  * this rank, it is packed and unpacked in place, and given back. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
 
+/* The time that this rank took to pack and send an object, of late, in ns. 0: it has sent none. A
+ * move of a large object may take longer than the tasks that it brings. */
+FERRY_API uint64_t ferry_scheduling_move_ns(const ferry_scheduling *s);
+
 /* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 cancels that. */
 FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 

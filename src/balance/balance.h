@@ -97,6 +97,7 @@ struct ferry_scheduling {
     bool counted;      /* FERRY_PROFILE or FERRY_TRACE: constant after open */
     bool by_helper;    /* the helper polls */
     uint64_t spent_ns; /* in the scheduler's functions on the helper thread, to be reported */
+    uint64_t move_ns;  /* to pack and send an object, of late; 0: none was sent */
     fy_link outbound;  /* objects to be shipped: MIGRATING */
 };
 

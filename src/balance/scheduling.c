@@ -158,6 +158,11 @@ double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *i
     return item->load * (1 + there);
 }
 
+uint64_t ferry_scheduling_move_ns(const ferry_scheduling *s)
+{
+    return s->move_ns;
+}
+
 void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)
 {
     s->wake_ns = time_ns;
@@ -187,8 +192,10 @@ static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note
                note->rank, ferry_strerror(error));
 }
 
-static void ship(ferry_scheduling *s, fy_thread thread, fy_record *const *records, int count)
+/* Returns what it took per object, in ns. */
+static uint64_t ship(ferry_scheduling *s, fy_thread thread, fy_record *const *records, int count)
 {
+    uint64_t begun_ns = ferry_scheduling_now(s);
     /* Once shipped, the records belong to the application thread and may be freed. */
     int target = records[0]->target;
     int error = fy_records_ship(s->f, thread, records, count);
@@ -197,6 +204,7 @@ static void ship(ferry_scheduling *s, fy_thread thread, fy_record *const *record
                ferry_strerror(error));
     if (thread == FY_HELPER)
         s->port->ops->transport.wake(s->port, FY_APP);
+    return (ferry_scheduling_now(s) - begun_ns) / (unsigned)count;
 }
 
 /* Takes the oldest object that is to be shipped, and those after it that go to the same rank. [lock
@@ -218,7 +226,7 @@ static int take_outbound(ferry_scheduling *s, fy_record *records[FY_SHIP_MAX])
 
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
-    for (;;) {
+    for (uint64_t move_ns = 0;;) {
         fy_note note = {0};
         fy_record *records[FY_SHIP_MAX];
         fy_control_lock(s->f);
@@ -229,11 +237,14 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
                 s->note_first = 0;
         }
         int count = take_outbound(s, records);
+        if (move_ns != 0)
+            s->move_ns = s->move_ns == 0 ? move_ns : (3 * s->move_ns + move_ns) / 4;
+        move_ns = 0;
         fy_control_unlock(s->f);
         if (has_note)
             send_note(s, thread, &note);
         if (count != 0)
-            ship(s, thread, records, count);
+            move_ns = ship(s, thread, records, count);
         if (!has_note && count == 0)
             return;
     }

@@ -493,6 +493,46 @@ static void test_ferry_lets_tasks_settle(void **state)
     }
 }
 
+/* Goal: while a move takes longer than a task, an idle rank asks when it has been idle for as long
+ * as a move takes, in all. The longer that is, the fewer objects go at once. Method: rank 1 runs a
+ * task, and gets another before it may ask. Moves cost nothing, less than a task, and more. */
+static void test_ferry_counts_what_a_move_costs(void **state)
+{
+    static const struct {
+        uint64_t move_ns;
+        int given;
+        bool patient;
+    } cases[] = {{0, 5, false}, {45000, 3, false}, {60000, 3, true}, {5000000, 1, true}};
+    enum { TASK_NS = 100000, GAP_NS = 50000 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        w->move_ns = cases[i].move_ns;
+        begin_with(w, 0, 24, 1);
+        world_add(w, 1, 1);
+        run_for(w, 1, TASK_NS);
+        world_end(w, 0);
+        assert_non_null(world_run(w, 0));
+        world_deliver_all(w);
+        assert_null(world_run(w, 1));
+        if (cases[i].patient) {
+            const uint64_t since_ns = w->now_ns, move_ns = 2 * cases[i].move_ns;
+            assert_int_equal(w->of[1].wake_ns, since_ns + move_ns);
+            w->now_ns += GAP_NS;
+            world_add(w, 1, 1);
+            run_for(w, 1, TASK_NS);
+            assert_null(world_run(w, 1));
+            assert_int_equal(w->of[1].wake_ns, since_ns + TASK_NS + move_ns);
+            world_deliver_all(w);
+            assert_int_equal(world_moves(w, 0, -1, -1), 0);
+            world_wake(w, 1);
+        }
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, 0, 1), cases[i].given);
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_ferry_trades_only_what_is_fair),
         cmocka_unit_test(test_ferry_trades_again_after_a_refusal),
         cmocka_unit_test(test_ferry_lets_tasks_settle),
+        cmocka_unit_test(test_ferry_counts_what_a_move_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

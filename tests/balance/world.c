@@ -42,6 +42,11 @@ uint64_t ferry_scheduling_now(const ferry_scheduling *s)
     return s->w->now_ns;
 }
 
+uint64_t ferry_scheduling_move_ns(const ferry_scheduling *s)
+{
+    return s->w->move_ns;
+}
+
 bool ferry_scheduling_is_on(const ferry_scheduling *s)
 {
     return s->w->on;

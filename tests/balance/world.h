@@ -45,6 +45,7 @@ struct world {
     const ferry_scheduler *policy;
     int ranks;
     uint64_t now_ns, random;
+    uint64_t move_ns; /* what a move costs */
     bool on, preempts;
     ferry_scheduling of[WORLD_RANKS];
     thing things[WORLD_ITEMS];

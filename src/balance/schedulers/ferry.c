@@ -31,6 +31,11 @@
  * greatest recent load counts as one without load: messages that come between steps are no reason
  * to move it. A rank takes up this rule when a rank with this rule asks it for work.
  *
+ * Cost of a move: a large object may take longer to pack and unpack than to run. While a move
+ * takes longer than a task, a rank asks only when it has been idle, in all, for as long as a move
+ * takes. So moves cost no more than the idle time that they can end, whatever the program does. The
+ * same holds in steps. Ranks do not trade then.
+ *
  * A work request may be lost if memory is short. After TIMEOUT_US it is sent again. */
 #include <stdlib.h>
 
@@ -60,12 +65,14 @@ typedef struct ferry_policy {
     int again;  /* objects that got a task after a rest here, less the others; 0 to 2 * AGAIN */
     const void *latest;  /* the object that got a task last; only compared */
     double greatest;     /* load of a task; an old one counts for less */
-    bool paused;         /* in steps: an idle rank asks after PAUSE_NS */
+    bool paused;         /* a patient rank has paused before it asks */
+    uint64_t idle_ns;    /* of such pauses that were not long enough to ask */
     uint64_t backoff_ns; /* the next pause between work requests in steps */
     bool fresh;          /* work has come to a rank that had none: give nothing until fresh_ns */
     uint64_t fresh_ns;
     uint64_t settled_ns; /* no task begins before; 0: any may */
-    bool asked;          /* a work request is out; it is repeated at asked_ns */
+    bool asked;          /* a work request is out, or will be; it is repeated at asked_ns */
+    bool sent;           /* it is out */
     uint64_t asked_ns;
     uint64_t requested_ns; /* when it was sent */
     uint64_t reach_ns;     /* from a work request to the object that it brought; 0: unknown */
@@ -79,11 +86,24 @@ static bool tasks_are_short(const ferry_policy *p)
     return p->mean_ns != 0 && p->mean_ns < p->short_ns;
 }
 
+/* To unpack an object takes about as long as to pack it. */
+static uint64_t move_cost(const ferry_scheduling *s)
+{
+    return 2 * ferry_scheduling_move_ns(s);
+}
+
+/* Whether an idle rank waits for its own work before it asks: that is in flight, or a move takes
+ * longer than a task. */
+static bool is_patient(const ferry_scheduling *s, const ferry_policy *p)
+{
+    return p->steps || (p->mean_ns != 0 && p->mean_ns < move_cost(s));
+}
+
 /* Whether to ask when the last task begins, because an answer takes longer than the rest of the
  * task. */
 static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return (tasks_are_short(p) && !p->steps) || !ferry_scheduling_preempts(s);
+    return (tasks_are_short(p) && !is_patient(s, p)) || !ferry_scheduling_preempts(s);
 }
 
 /* The number of objects that may be given away. While a task runs: all that wait with some load.
@@ -165,12 +185,15 @@ static void request(ferry_scheduling *s, ferry_policy *p)
         return;
     p->asked = true;
     p->requested_ns = ferry_scheduling_now(s);
-    if (p->steps && !p->paused) {
+    p->sent = p->paused || !is_patient(s, p);
+    if (!p->sent) {
+        uint64_t cost_ns = move_cost(s) > p->idle_ns ? move_cost(s) - p->idle_ns : 0;
         p->paused = true;
-        p->asked_ns = p->requested_ns + PAUSE_NS;
+        p->asked_ns = p->requested_ns + (cost_ns > PAUSE_NS ? cost_ns : PAUSE_NS);
         set_timer(s, p);
         return;
     }
+    p->idle_ns = 0;
     p->asked_ns = p->requested_ns + fy_patience(s, p->timeout_ns);
     if (p->steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
@@ -192,7 +215,9 @@ static void cancel(ferry_scheduling *s, ferry_policy *p)
     const fy_coordinator_note note = {
         .word = FY_COORDINATOR_CANCEL, .level = 1, .request = ferry_scheduling_rank(s)};
     fulfilled(s, p);
-    if (p->steps)
+    if (!p->sent)
+        p->idle_ns += ferry_scheduling_now(s) - p->requested_ns;
+    if (p->steps || !p->sent)
         return; /* none is kept */
     fy_coordinators_post(s, &p->coordinators, &note);
 }
@@ -293,8 +318,11 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 }
 
 /* Whether to trade, as things stand now. */
-static bool trades(const ferry_policy *p, const fy_coordinator_note *note)
+static bool trades(const ferry_scheduling *s, const ferry_policy *p,
+                   const fy_coordinator_note *note)
 {
+    if (p->mean_ns != 0 && p->mean_ns < move_cost(s))
+        return false;
     return fy_buckets_first(&p->waiting) != fy_buckets_last(&p->waiting) &&
            fy_coordinator_trade_is_fair(heaviest(p), load_here(p), note);
 }
@@ -303,13 +331,14 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
 {
     int thief = note->request;
     uint32_t count = supply(s, p);
-    uint64_t wanted = p->mean_ns == 0 || p->steps ? 1 : 1 + p->slice_ns / p->mean_ns;
+    uint64_t wanted =
+        p->mean_ns == 0 || p->steps ? 1 : 1 + p->slice_ns / (p->mean_ns + move_cost(s));
     if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
     if (note->once && count > 0 && load_here(p) < 1.5F * (float)fy_buckets_last(&p->waiting)->mark)
         count = 0; /* much more load would go than stays */
-    if (count == 0 || (trade && !trades(p, note))) {
+    if (count == 0 || (trade && !trades(s, p, note))) {
         report(s, p, trade || note->once ? -1 : thief);
         return;
     }
