@@ -98,7 +98,7 @@ typedef struct ferry_collection_options {
     int dims;           /* 1 to 3; 0 means 1 */
     int64_t extents[3]; /* ferry_collection_create makes the elements 0 to extents - 1 in each
                            dimension; all 0: it makes none, and any index may be inserted */
-    const ferry_object_ops *ops; /* of an element's data; not FERRY_OBJECT_SHARED */
+    const ferry_object_ops *ops; /* of an element's data */
     ferry_make_fn *make;
     void *make_arg;
     ferry_map map;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/mix.h"
 #include "collection/state.h"
+#include "object/object.h"
 
 /* ferry_collection_remove is a message, so that earlier messages of its sender come first. */
 static void remove_take(ferry *f, ferry_object object, void *data, int source,
@@ -64,10 +65,11 @@ static int check_extents(ferry_collection *c)
 static int check_ops(ferry_collection *c)
 {
     ferry *f = c->f;
-    const ferry_object_ops *ops = &c->ops;
-    if ((ops->flags & FERRY_OBJECT_SHARED) != 0)
+    ferry_object_ops *ops = &c->ops;
+    if ((ops->flags & ~FERRY_OBJECT_SHARED) != 0)
         return fy_fail(f, FERRY_EINVAL,
-                       "collection_create: elements cannot be FERRY_OBJECT_SHARED");
+                       "collection_create: flags are 0x%x, expected FERRY_OBJECT_SHARED or 0",
+                       ops->flags);
     bool flat = ops->pack == NULL && ops->unpack == NULL &&
                 (ops->flat_bytes != 0 || ops->packed_size != NULL);
     bool whole = ops->pack != NULL && ops->unpack != NULL && ops->destroy != NULL &&
@@ -80,6 +82,7 @@ static int check_ops(ferry_collection *c)
         return fy_fail(f, FERRY_EINVAL, "collection_create: `make` is missing");
     if ((c->options.value_bytes != 0) != (c->options.combine != NULL))
         return fy_fail(f, FERRY_EINVAL, "collection_create: value_bytes and combine come together");
+    (void)fy_flat_fill(ops);
     return 0;
 }
 

@@ -4,14 +4,16 @@
 
 #include "base/alloc.h"
 #include "collection/state.h"
+#include "object/object.h"
 
 /* The head of a packed element. After it come the keys of `need.from`, the early messages, and the
- * program's data. */
+ * program's data, or their address in the shared heap. */
 typedef struct fy_packed {
     uint64_t key, incarnation, round, births, early_bytes;
     fy_need need;
     uint32_t id, from_count;
     bool fresh;
+    bool lent; /* in place of the program's data stands their address */
 } fy_packed;
 
 static size_t padded(size_t size_bytes)
@@ -37,9 +39,26 @@ static size_t head_size(const fy_element *e)
     return sizeof(fy_packed) + from_count(e) * sizeof(uint64_t) + early_size(e);
 }
 
+/* Whether the program's data are in the shared heap, and each rank can use them there. */
+static bool is_in_heap(ferry *f, fy_thread thread, const fy_element *e)
+{
+    fy_port *port = fy_port_of(f);
+    fy_port_info info;
+    port->ops->transport.query(port, &info);
+    return info.shares_memory && port->ops->heap.owner(port, thread, e->user.data, 1) >= 0;
+}
+
+static void leaving(ferry *f, fy_thread thread, void *data)
+{
+    fy_element *e = data;
+    e->lent = is_in_heap(f, thread, e);
+}
+
 static size_t user_size(ferry *f, const fy_element *e)
 {
     const ferry_object_ops *ops = &e->user.collection->ops;
+    if (e->lent)
+        return sizeof e->user.data;
     return ops->packed_size != NULL ? ops->packed_size(f, e->user.data) : ops->flat_bytes;
 }
 
@@ -68,7 +87,8 @@ static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
                             .need = e->need,
                             .id = e->user.collection->id,
                             .from_count = (uint32_t)from_count(e),
-                            .fresh = e->fresh};
+                            .fresh = e->fresh,
+                            .lent = e->lent};
     size_t user_bytes = size_bytes - head_size(e);
     unsigned char *at = append(buffer, &head, sizeof head);
     at = append(at, e->need.from, head.from_count * sizeof(uint64_t));
@@ -76,10 +96,10 @@ static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
         at = append(at, m, sizeof *m);
         at = append(at, m->message.data, m->message.size_bytes);
     }
-    if (ops->pack != NULL)
-        ops->pack(f, e->user.data, at, user_bytes);
+    if (e->lent)
+        memcpy(at, &e->user.data, user_bytes);
     else
-        memcpy(at, e->user.data, user_bytes);
+        ops->pack(f, e->user.data, at, user_bytes);
 }
 
 /* Unpacks the early messages. False: no memory. */
@@ -109,10 +129,8 @@ static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_byt
 void fy_element_free(ferry *f, fy_element *e)
 {
     const ferry_object_ops *ops = &e->user.collection->ops;
-    if (e->user.data != NULL && ops->destroy != NULL)
+    if (e->user.data != NULL)
         ops->destroy(f, e->user.data);
-    else
-        free(e->user.data);
     for (fy_early *m; (m = e->early) != NULL;) {
         e->early = m->next;
         free(m);
@@ -158,6 +176,9 @@ free_element:
 static void enter(fy_element *e)
 {
     ferry_collection *c = e->user.collection;
+    fy_port *port = fy_port_of(c->f);
+    if ((c->ops.flags & FERRY_OBJECT_SHARED) != 0 && port->ops->heap.keep_for != NULL)
+        (void)port->ops->heap.keep_for(port, e->user.data, ferry_rank(c->f));
     fy_list_insert(&c->elements, &e->link);
     c->count++;
     fy_known_refresh(c, e);
@@ -168,15 +189,15 @@ static void enter(fy_element *e)
     }
 }
 
-static void *unpack_user(ferry *f, const ferry_collection *c, ferry_object object, const void *at,
-                         size_t size_bytes)
+/* Makes the program's data, or finds them in the shared heap. False: no memory. */
+static bool unpack_user(ferry *f, fy_element *e, const fy_packed *head, const void *at,
+                        size_t size_bytes)
 {
-    if (c->ops.unpack != NULL)
-        return c->ops.unpack(f, object, at, size_bytes);
-    void *data = fy_malloc(size_bytes != 0 ? size_bytes : 1);
-    if (data != NULL && size_bytes != 0)
-        memcpy(data, at, size_bytes);
-    return data;
+    if (head->lent)
+        memcpy(&e->user.data, at, sizeof e->user.data);
+    else
+        e->user.data = e->user.collection->ops.unpack(f, e->user.object, at, size_bytes);
+    return e->user.data != NULL;
 }
 
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
@@ -191,8 +212,10 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
     if (e == NULL)
         return NULL;
     size_t head_bytes = sizeof head + head.from_count * sizeof(uint64_t) + (size_t)head.early_bytes;
-    e->user.data = unpack_user(f, c, object, at + head_bytes, size_bytes - head_bytes);
-    if (e->user.data == NULL || fy_rounds_enter(c, e->round) != 0) {
+    if (!unpack_user(f, e, &head, at + head_bytes, size_bytes - head_bytes) ||
+        fy_rounds_enter(c, e->round) != 0) {
+        if (head.lent)
+            e->user.data = NULL; /* the packed element still has them */
         fy_element_free(f, e);
         free(e);
         return NULL;
@@ -220,6 +243,8 @@ static void destroy(ferry *f, void *data)
         }
         if (!c->ending)
             fy_rounds_leave(c, e->round);
+        if (e->lent && !ends && !c->ending)
+            e->user.data = NULL; /* the element that it became has them */
         fy_element_free(f, e);
     }
     free(e);
@@ -262,6 +287,7 @@ int fy_element_type(ferry_collection *c)
     types += all->type_count;
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
     ops.name = c->name;
+    ops.flags = c->ops.flags;
     ops.packed_size = packed_size;
     ops.pack = pack;
     ops.unpack = unpack;
@@ -272,6 +298,8 @@ int fy_element_type(ferry_collection *c)
     int error = ferry_object_type_register(c->f, &ops, &c->type);
     if (error != 0)
         return error;
+    if (ops.flags != 0)
+        fy_type_watch(c->f, c->type, leaving);
     types->ops = c->ops;
     memcpy(types->name, c->name, sizeof types->name);
     types->type = c->type;

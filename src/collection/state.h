@@ -52,6 +52,7 @@ typedef struct fy_element {
     uint64_t round;     /* the reduction to which it contributes next */
     uint64_t births;    /* sum of hashes of the elements that it inserted since it contributed */
     bool fresh;         /* it was inserted, and has not contributed yet */
+    bool lent;          /* it moves, or has tried to, with its data left in the shared heap */
     fy_need need;
     bool told; /* the message that runs its step is in flight. Not packed: it may be set then */
     fy_early *early; /* sorted by step, then by arrival */

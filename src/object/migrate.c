@@ -51,7 +51,7 @@ enum { SMALL_BYTES = 1024 };
 /* Bytes of the migration frame; 0 when no size_t holds them. */
 static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *data_bytes)
 {
-    record->handed = fy_data_handed(fy_objects_of(f), thread, record);
+    record->handed = fy_data_leaves(fy_objects_of(f), thread, record);
     *data_bytes = record->handed ? 0 : fy_packed_bytes(f, record->type, record->data);
     return fy_migration_bytes(record, *data_bytes);
 }

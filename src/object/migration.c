@@ -176,8 +176,10 @@ bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *
            ops->heap.owner(objects->port, thread, address, 1) >= 0;
 }
 
-bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record *record)
+bool fy_data_leaves(const fy_objects *objects, fy_thread thread, const fy_record *record)
 {
+    if (record->type->leaving != NULL)
+        record->type->leaving(objects->f, thread, record->data);
     return (record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 &&
            fy_address_shared(objects, thread, record->data);
 }

@@ -45,9 +45,9 @@ void *fy_migration_write(const fy_record *record, size_t size_bytes, size_t data
  * directly. [either thread] */
 bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address);
 
-/* Whether the object of `record` moves to other ranks by the address of its data. [either thread]
- */
-bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record *record);
+/* The object of `record` leaves: whether it moves by the address of its data. Else they are to be
+ * packed. [either thread] */
+bool fy_data_leaves(const fy_objects *objects, fy_thread thread, const fy_record *record);
 
 /* Called when an object is here. If its data are a block of the shared heap, the block is released
  * when this rank dies. Also tells the store. */

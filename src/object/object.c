@@ -39,6 +39,11 @@ __attribute__((cold)) int ferry_object_type_register(ferry *f, const ferry_objec
     return 0;
 }
 
+void fy_type_watch(ferry *f, ferry_object_type type, fy_leaving_fn *leaving)
+{
+    fy_objects_of(f)->types[type.index].leaving = leaving;
+}
+
 int ferry_object_handler_register(ferry *f, const char *name, ferry_object_fn *fn,
                                   ferry_handler *out)
 {

@@ -49,14 +49,21 @@ typedef enum fy_object_state {
     FY_RETURNED
 } fy_object_state;
 
+/* An object leaves: called on the thread that packs, before it asks for the packed size. */
+typedef void fy_leaving_fn(ferry *f, fy_thread thread, void *data);
+
 typedef struct fy_type {
     ferry_object_ops ops;
+    fy_leaving_fn *leaving; /* NULL: none */
     char name[32];
     bool plain; /* all its callbacks for data are Ferry's: malloc, memcpy and free */
 } fy_type;
 
+/* Sets `leaving` of a type. [application thread] */
+FY_SHARED void fy_type_watch(ferry *f, ferry_object_type type, fy_leaving_fn *leaving);
+
 /* Sets default callbacks where the program gave NULL. False: too many are NULL. */
-bool fy_flat_fill(ferry_object_ops *ops);
+FY_SHARED bool fy_flat_fill(ferry_object_ops *ops);
 
 /* `pack` of data that are one block: copies them. */
 void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes);

@@ -55,7 +55,7 @@ bool fy_piggyback_send(ferry *f, fy_record *record, int *error)
     uint64_t block[PIGGYBACK_BYTES_MAX / sizeof(uint64_t)];
     if (!fits(objects, record))
         return false;
-    record->handed = fy_data_handed(objects, FY_APP, record);
+    record->handed = fy_data_leaves(objects, FY_APP, record);
     const piggyback_head head = {.type = record->type_index,
                                  .source_count = (uint16_t)record->sources.count,
                                  .flags = record->handed ? HANDED : 0};

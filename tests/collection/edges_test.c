@@ -86,6 +86,11 @@ static void test_create_refuses_bad_options(void **state)
     o = options_of(&bad, 4);
     assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
     assert_says(f, "flat_bytes");
+    bad = ops;
+    bad.flags = 8;
+    o = options_of(&bad, 4);
+    assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
+    assert_says(f, "flags are 0x8");
     o = options_of(&ops, 4);
     o.make = NULL;
     assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);

@@ -204,8 +204,10 @@ static void take_total(ferry *f, int source, const ferry_message *message)
 
 static void *make_tile(ferry *f, ferry_element *e, void *arg, const void *bytes, size_t size_bytes)
 {
-    tile *t = calloc(1, sizeof *t);
-    CHECK(f, t != NULL && arg == world_of(f) && bytes == NULL && size_bytes == 0);
+    void *memory;
+    CHECK(f, ferry_alloc(f, sizeof(tile), &memory) == 0);
+    tile *t = memset(memory, 0, sizeof *t);
+    CHECK(f, arg == world_of(f) && bytes == NULL && size_bytes == 0);
     world_of(f)->tiles = e->collection;
     tile_go(e, 0);
     return t;
@@ -283,6 +285,7 @@ static void create(world *w)
                                             sizeof rounds) == 0);
     ops.name = "tile";
     ops.flat_bytes = sizeof(tile);
+    ops.flags = FERRY_OBJECT_SHARED;
     options.dims = 2;
     options.extents[0] = SIDE_I;
     options.extents[1] = SIDE_J;
