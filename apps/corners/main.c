@@ -265,10 +265,10 @@ static void *make(ferry *f, ferry_element *e, void *arg, const void *bytes, size
 {
     const state *s = ferry_user_data(f);
     const box own = own_points(s, e->index);
-    tile *t = calloc(1, tile_bytes(&own));
+    void *memory;
     (void)arg, (void)bytes, (void)size;
-    if (t == NULL)
-        return NULL;
+    check(f, ferry_alloc(f, tile_bytes(&own), &memory));
+    tile *t = memset(memory, 0, tile_bytes(&own));
     t->own = own;
     for (long row = own.low[0]; row < own.high[0] && e->index.at[0] == 0; row++)
         for (long column = own.low[1]; column < own.high[1]; column++)
@@ -298,6 +298,7 @@ static ferry_collection *create(ferry *f, state *s)
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
     ops.name = "tile";
     ops.packed_size = packed_size;
+    ops.flags = FERRY_OBJECT_SHARED;
     ferry_collection_options options = FERRY_COLLECTION_OPTIONS_DEFAULTS;
     options.dims = 3;
     options.extents[0] = 1 + CORNERS;
