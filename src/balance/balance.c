@@ -12,6 +12,11 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "core/collective.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/membership.h"
+#include "core/why.h"
+#include "core/work.h"
 #include "object/foreign.h"
 
 static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const char *name)

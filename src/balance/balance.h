@@ -19,7 +19,10 @@
 #include <ferry/scheduler.h>
 
 #include "base/random.h"
+#include "core/head.h"
+#include "core/layer.h"
 #include "object/object.h"
+#include "port/port.h"
 
 enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512, FY_PARAMETERS_BYTES = 256 };
 

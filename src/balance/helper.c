@@ -14,6 +14,9 @@
 #include "balance/balance.h"
 
 #include "base/env.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/why.h"
 
 /* Also while the helper waits for room. [helper thread, lock held] */
 static void poll(ferry *f)

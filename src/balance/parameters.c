@@ -6,6 +6,7 @@
 
 #include "balance/balance.h"
 #include "base/env.h"
+#include "core/fail.h"
 
 #define PARAMETER_PREFIX "FERRY_SCHEDULER_"
 

@@ -4,6 +4,9 @@
 
 #include "balance/balance.h"
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 
 int ferry_scheduling_rank(const ferry_scheduling *s)
 {

@@ -1,4 +1,8 @@
 #include "balance/balance.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/operation.h"
+#include "core/run.h"
 
 /* A task that was picked, and what the scheduler has left to do besides. */
 typedef struct choice {

@@ -6,6 +6,8 @@
  * without waiting looks at the note and lets other ranks run. */
 #include "base/relax.h"
 #include "cell/state.h"
+#include "core/fail.h"
+#include "core/operation.h"
 
 /* Before a call waits, it polls WAIT_ROUNDS times, and looks at the cell WAIT_LOOKS times before
  * each poll. */

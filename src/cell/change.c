@@ -11,6 +11,7 @@
  * Then the rank that waits frees it: the parcel is damaged anyway. */
 #include "cell/change.h"
 #include "base/relax.h"
+#include "core/fail.h"
 
 /* A rank spins SPINS times, then yields. After TURNS yields, some microseconds each, it asks the
  * owner. */

@@ -9,6 +9,7 @@
 #include <ferry/convert.h>
 
 #include "cell/state.h"
+#include "core/fail.h"
 
 enum { DEPTH_MAX = 16, FIELD_WORDS = 4, STRUCT_WORDS = 2 };
 

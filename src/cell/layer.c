@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "cell/change.h"
+#include "core/fail.h"
 
 /* Handlers that one poll runs. */
 enum { HANDLER_BUDGET = 16 };

@@ -8,6 +8,9 @@
 
 #include "base/alloc.h"
 #include "cell/change.h"
+#include "core/fail.h"
+#include "core/run.h"
+#include "core/work.h"
 
 /* The handler index that reports show: cell handlers have none. */
 enum { NO_HANDLER = UINT16_MAX };

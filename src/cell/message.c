@@ -5,6 +5,7 @@
 #include <ferry/convert.h>
 
 #include "cell/state.h"
+#include "core/fail.h"
 
 /* Copies by `layout`. If the parcel is smaller than its fields, that is an error of the caller. */
 static int fill(ferry *f, void *target, size_t room, const void *source, size_t size_bytes,

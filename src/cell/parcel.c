@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "cell/change.h"
+#include "core/fail.h"
 
 enum { ADDRESS_BITS = 42, ADDRESS_SHIFT = 6, REGISTRY_FIRST = 256 };
 

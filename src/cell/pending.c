@@ -10,6 +10,8 @@
 
 #include "base/alloc.h"
 #include "cell/state.h"
+#include "core/operation.h"
+#include "core/work.h"
 
 static fy_pending *pending_of(fy_link *link)
 {

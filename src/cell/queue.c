@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cell/change.h"
+#include "core/fail.h"
 
 /* The ranks to wake when the lock is free again. */
 typedef struct wakes {

@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "cell/state.h"
+#include "core/fail.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 
 /* The handler field of a frame is a fy_cell_kind, for a request, or one of these values. Words:
  *

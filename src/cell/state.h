@@ -28,7 +28,8 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "core/board.h"
-#include "core/core.h"
+#include "core/head.h"
+#include "core/layer.h"
 
 /* The kind of frames: operations on cells of other nodes, and their answers. */
 enum { FY_KIND_CELL = FY_KINDS_OF_CELL };

@@ -7,6 +7,9 @@
 #include "base/alloc.h"
 #include "base/mix.h"
 #include "collection/state.h"
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/run.h"
 #include "object/object.h"
 
 /* ferry_collection_remove is a message, so that earlier messages of its sender come first. */

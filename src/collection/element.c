@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "collection/state.h"
+#include "core/fail.h"
+#include "core/work.h"
 #include "object/object.h"
 
 /* The head of a packed element. After it come the keys of `need.from`, the early messages, and the

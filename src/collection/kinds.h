@@ -2,7 +2,7 @@
 #ifndef FY_COLLECTION_KINDS_H
 #define FY_COLLECTION_KINDS_H
 
-#include "core/core.h"
+#include "core/layer.h"
 
 enum { FY_KIND_COLLECTION = FY_KINDS_OF_COLLECTION };
 

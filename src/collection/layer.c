@@ -3,6 +3,9 @@
 
 #include "base/alloc.h"
 #include "collection/state.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
+#include "core/work.h"
 
 ferry_collection *fy_collection_find(const fy_collections *all, uint64_t id)
 {

@@ -19,6 +19,10 @@
 
 #include "base/alloc.h"
 #include "collection/state.h"
+#include "core/fail.h"
+#include "core/operation.h"
+#include "core/run.h"
+#include "core/work.h"
 
 fy_bound *fy_bound_make(ferry_collection *c, uint64_t key)
 {

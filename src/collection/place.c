@@ -3,6 +3,7 @@
 
 #include "base/mix.h"
 #include "collection/state.h"
+#include "core/fail.h"
 
 static const unsigned key_bits[FY_DIMS + 1] = {0, 61, 30, 20};
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "collection/state.h"
+#include "core/why.h"
 
 /* A buffer to append text to. Text beyond its size is cut off. */
 typedef struct text {

@@ -19,6 +19,9 @@
 #include "base/alloc.h"
 #include "base/mix.h"
 #include "collection/state.h"
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/run.h"
 #include "mover/kernels/move.h"
 
 /* The data of FY_PARTIAL and FY_RESULT before the values. Fields as in fy_round. */

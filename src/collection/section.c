@@ -9,6 +9,10 @@
 
 #include "base/alloc.h"
 #include "collection/state.h"
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/run.h"
+#include "core/work.h"
 
 /* The data of a request to a home before the program's data. */
 typedef struct fy_section_head {

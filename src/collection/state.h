@@ -21,7 +21,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "collection/kinds.h"
-#include "core/core.h"
+#include "core/head.h"
 
 enum { FY_DIMS = 3, FY_STRAY_BYTES = 200, FY_TEXT_BYTES = 64 };
 

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "collection/state.h"
+#include "core/fail.h"
 
 void fy_stray(ferry_collection *c, const char *format, ...)
 {

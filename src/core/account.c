@@ -16,7 +16,9 @@
  * and subtracted from the tasks' time as often as it happened. Nothing is estimated for a batch of
  * one task, or while a trace or a profile is made. Tasks of BATCH_NS and more are batches of one.
  */
+#include "core/fail.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000 };
 enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 8 };

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include <ferry/background.h>
 
+#include "core/fail.h"
 #include "core/rank.h"
 
 struct fy_background {

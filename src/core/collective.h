@@ -11,7 +11,6 @@
 
 #include <ferry/collective.h>
 
-#include "core/core.h"
 #include "core/group.h"
 #include "core/queue.h"
 

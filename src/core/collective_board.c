@@ -23,6 +23,8 @@
 #include "base/relax.h"
 #include "core/board.h"
 #include "core/collective.h"
+#include "core/fail.h"
+#include "core/membership.h"
 #include "core/rank.h"
 
 enum { RANKS_MAX = 32, VALUE_BYTES = 32 };

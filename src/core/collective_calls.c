@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/operation.h"
 #include "core/rank.h"
 #include "core/reduce.h"
 

@@ -1,5 +1,7 @@
 /* The properties of each kind of collective, and the check of the program's calls. */
 #include "core/collective.h"
+#include "core/fail.h"
+#include "core/membership.h"
 #include "core/rank.h"
 #include "core/reduce.h"
 

@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* The tag of a frame that ends the call with an error; words[3] holds it. Data: a note, or with

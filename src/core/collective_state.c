@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/membership.h"
 #include "core/rank.h"
 
 int fy_collectives_init(ferry *f)

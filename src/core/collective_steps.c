@@ -2,6 +2,8 @@
  * steps of a part are done, the plan of the call appends those of the next part. */
 #include <string.h>
 
+#include "core/kinds.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */

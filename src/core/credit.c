@@ -13,6 +13,11 @@
  * ranks come or go some tokens may be lost. Then all ranks forget all tokens, and send new ones
  * where too much is held. The epoch, a number on which all ranks come to agree, says to which set a
  * token belongs. */
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/message.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 void fy_credit_waive(ferry *f)

@@ -11,8 +11,6 @@
 
 #include <ferry/group.h>
 
-#include "core/core.h"
-
 /* The identity of a call: ranks that make the same call with fitting arguments have equal ones. */
 typedef struct fy_collective_call {
     uint64_t what;       /* FY_CALL_...: kind, type, reduction, way and root */

@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "core/collective.h"
+#include "core/fail.h"
+#include "core/membership.h"
 #include "core/rank.h"
 
 /* The words that each rank sends. `list`: for ferry_group_create, a hash of the list. `place`: in

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/handler.h"
 #include "core/rank.h"
 
 /* The hash of no handlers. */

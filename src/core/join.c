@@ -3,7 +3,11 @@
  * on they may send it objects, during the quiescence. These notices count as work. So the
  * quiescence does not end before all ranks have got them, and their immediate answers have arrived
  * too. */
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 int fy_join_word(ferry *f, int rank, const fy_frame *frame)
 {

@@ -3,6 +3,7 @@
  * This list names the layers above, not what they do. Those of the data library are absent from
  * programs that are not linked to it. Kinds are constant: a frame names its layer and the place in
  * that layer's table by its number (docs/decisions/0019). */
+#include "core/kinds.h"
 #include "core/rank.h"
 #include "core/why.h"
 

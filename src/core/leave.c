@@ -3,7 +3,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 enum { LEAVE_WORDS = 3 };
 

@@ -16,7 +16,7 @@
 #ifndef FY_LEAVE_H
 #define FY_LEAVE_H
 
-#include "core/core.h"
+#include "port/port.h"
 
 typedef enum fy_leave_step { FY_LEAVE_ASKS, FY_LEAVE_NAMES, FY_LEAVE_STEPS } fy_leave_step;
 

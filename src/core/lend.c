@@ -7,6 +7,10 @@
  * end does, or when the target has died, and tells that nobody reads them any more. */
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* Data of this size or more are worth lending. */

@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 /* words: kind; a note's error, or the collective that the handlers are for (0: a quiescence). Data:
  * the reason, or the names of the source's handlers. */

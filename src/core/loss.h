@@ -11,7 +11,7 @@
 #ifndef FY_LOSS_H
 #define FY_LOSS_H
 
-#include "core/core.h"
+#include "port/port.h"
 
 enum { FY_REASON_BYTES = 240 };
 

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 
 #include "core/board.h"
+#include "core/fail.h"
+#include "core/kinds.h"
 #include "core/rank.h"
 
 _Static_assert(FY_MAIL_MARKS * sizeof(fy_mail_mark) <= FY_BOARD_MARKS_BYTES, "they have room");

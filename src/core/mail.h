@@ -19,7 +19,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
-#include "core/core.h"
+#include "core/operation.h"
 #include "core/queue.h"
 
 /* The ways to name source and tag: a bit for a source that is given, one for a tag. */

@@ -4,7 +4,10 @@
 #include "base/copy.h"
 #include <ferry/two_sided.h>
 
+#include "core/fail.h"
 #include "core/mail.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* The number of parts in which a message is pulled, so that its source copies one part while the

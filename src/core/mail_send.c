@@ -6,7 +6,10 @@
 #include "base/alloc.h"
 #include <ferry/two_sided.h>
 
+#include "core/fail.h"
 #include "core/mail.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* A target that shares the heap may copy data from it. */

@@ -2,6 +2,7 @@
 #include <ferry/member.h>
 
 #include "base/error.h"
+#include "core/fail.h"
 #include "core/rank.h"
 
 int ferry_member_count(const ferry *f)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/membership.h"
 #include "core/rank.h"
 
 enum {

@@ -9,8 +9,8 @@
 #ifndef FY_OP_H
 #define FY_OP_H
 
-#include "core/core.h"
 #include "core/loss.h"
+#include "core/operation.h"
 #include "core/wheel.h"
 
 enum {

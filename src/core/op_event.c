@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/fail.h"
 #include "core/op.h"
 #include "core/rank.h"
 

@@ -1,6 +1,8 @@
 /* The ends of operations that ranks tell each other. */
 #include "core/op.h"
 
+#include "core/fail.h"
+#include "core/kinds.h"
 #include "core/rank.h"
 
 /* The kinds of frames of an end, in the handler field. words: op; error, new rank or 0; length that

@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/membership.h"
 #include "core/rank.h"
 #include "core/why.h"
+#include "core/work.h"
 
 /* How long this rank waits for the frames of a dead peer while it has no quiet moment. A rank may
  * be stopped for this time between two looks. So a few thousand looks are required as well while

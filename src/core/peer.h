@@ -11,7 +11,7 @@
 
 #include <ferry/member.h>
 
-#include "core/core.h"
+#include "core/head.h"
 
 enum { FY_OUTCOME_BYTES = 64 };
 enum { FY_PEER_PAGE_BITS = 5, FY_PEER_PAGE = 1 << FY_PEER_PAGE_BITS };

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "core/collective.h"
+#include "core/fail.h"
 #include "core/rank.h"
 #include "core/reduce.h"
 

@@ -17,6 +17,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "core/fail.h"
 #include "core/rank.h"
 #include "core/report/report.h"
 

@@ -5,7 +5,7 @@
 #ifndef FY_PROFILE_H
 #define FY_PROFILE_H
 
-#include "core/core.h"
+#include "core/layer.h"
 #include "core/profile_row.h"
 
 /* The part of a wait that is not counted as awaiting yet. */

@@ -17,6 +17,11 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/profile.h"
 #include "core/rank.h"
 #include "core/why.h"

@@ -26,8 +26,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 #include "core/why.h"
+#include "core/work.h"
 
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 

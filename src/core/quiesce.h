@@ -3,7 +3,6 @@
 #define FY_QUIESCE_H
 
 #include "core/collective.h"
-#include "core/core.h"
 
 /* Guarded by the control lock: the helper thread may take in the frames of waves. */
 typedef struct fy_quiescence {

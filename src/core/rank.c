@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/sized.h"
+#include "core/fail.h"
 
 /* The default part of the machine's memory that all that waits on a rank may take. */
 enum { WAITING_PART = 4 };

@@ -9,7 +9,6 @@
 #include "base/pool.h"
 #include "base/table.h"
 #include "core/collective.h"
-#include "core/core.h"
 #include "core/leave.h"
 #include "core/loss.h"
 #include "core/mail.h"
@@ -18,6 +17,7 @@
 #include "core/profile.h"
 #include "core/queue.h"
 #include "core/quiesce.h"
+#include "core/run.h"
 #include "core/tags.h"
 #include "core/trace.h"
 

@@ -1,4 +1,9 @@
 /* Requests: a handler and its arguments, sent to a rank and run there by a poll. */
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/kinds.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 int fy_check_rank(ferry *f, const char *call, int rank)

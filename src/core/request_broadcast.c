@@ -12,7 +12,13 @@
  * itself. When all have ended, the rank tells its parent. */
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 typedef struct broadcast_head {
     int32_t root;

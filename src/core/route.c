@@ -9,6 +9,7 @@
  *
  * Invariant: an object has a route exactly while `count` messages to it wait in the queue of
  * `route->rank`. Application thread only. */
+#include "core/message.h"
 #include "core/rank.h"
 
 /* Frames of objects name theirs, and what the sender knew of its place (object/wire.h). */

@@ -11,6 +11,12 @@
  *
  * A frame on the data lane from a rank to itself waits in f->self for a poll: a handler is never
  * entered from inside another. */
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/message.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* Bytes of requests to itself that a rank's main program may have waiting. */

@@ -1,5 +1,8 @@
 #include "core/tags.h"
 
+#include "core/fail.h"
+#include "core/kinds.h"
+#include "core/operation.h"
 #include "core/rank.h"
 
 void fy_tags_init(ferry *f)

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/file.h"
+#include "core/fail.h"
 #include "core/rank.h"
 #include "core/report/report.h"
 

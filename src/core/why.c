@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 enum { OPERATIONS_SHOWN = 8 };

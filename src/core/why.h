@@ -9,7 +9,8 @@
 #ifndef FY_WHY_H
 #define FY_WHY_H
 
-#include "core/core.h"
+#include "base/shared.h"
+#include "core/layer.h"
 
 struct fy_why {
     char text[FY_ANSWER_BYTES];
@@ -26,5 +27,18 @@ fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame);
 /* This rank waits and nothing has changed for long: asks all ranks, and has their reports printed.
  * [application thread, in polls] */
 void fy_why_ask(ferry *f);
+
+/* Adds a line to what a rank tells of itself. Text without room is left out. */
+FY_SHARED void fy_why_line(fy_why *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* When the clock was last read for the account: a time for uses that need no precise one. And the
+ * seconds since a time of this kind. [application thread] */
+uint64_t fy_stamp(const ferry *f);
+double fy_why_age(const ferry *f, uint64_t since_ns);
+
+/* Answers for the rank while a task runs, if somebody has asked (why.h). [helper thread, control
+ * lock held] */
+void fy_why_helper(ferry *f);
 
 #endif

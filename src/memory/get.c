@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "memory/state.h"
 
 /* A get's `aux` is its generation. Its words: its index (low half) and the size of the piece (high

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/membership.h"
 #include "memory/state.h"
 
 static int open_memory(ferry *f, const ferry_options *options)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "memory/state.h"
 
 /* With more gets than this in flight, one call waits for some of them before it goes on. */

@@ -8,6 +8,8 @@
  * A put has a tag or FY_NO_TAG. tags.h says what a poll for another tag does with it. */
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "memory/state.h"
 
 /* A frame's handler field: PUT_LAST for the piece that ends the operation, PUT_PIECE for others.

@@ -8,7 +8,8 @@
 
 #include "base/copy.h"
 #include "base/pool.h"
-#include "core/core.h"
+#include "core/head.h"
+#include "core/operation.h"
 #include "core/profile.h"
 #include "core/tags.h"
 #include "memory/regions.h"

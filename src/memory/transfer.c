@@ -12,6 +12,11 @@
  * operation ends then. */
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/outgoing.h"
+#include "core/run.h"
+#include "core/work.h"
 #include "memory/state.h"
 
 /* Words of a frame: address and size of the data at the receiver, argument of the handler, whether

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "memory/state.h"
 
 /* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a request: address or

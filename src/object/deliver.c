@@ -20,7 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/operation.h"
 #include "core/peer.h"
+#include "core/why.h"
+#include "core/work.h"
 #include "object/protocol.h"
 #include "object/wire.h"
 

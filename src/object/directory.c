@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "object/ends.h"
 #include "object/protocol.h"
 

@@ -24,6 +24,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/message.h"
 #include "object/ends.h"
 
 enum { FEW_RANKS = 64 };

@@ -1,4 +1,5 @@
 #include "object/foreign.h"
+#include "core/fail.h"
 
 #include <dlfcn.h>
 

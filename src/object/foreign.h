@@ -5,7 +5,7 @@
 #ifndef FY_FOREIGN_H
 #define FY_FOREIGN_H
 
-#include "core/core.h"
+#include <ferry/core.h>
 
 /* Opens the shared object at `path`, and gives the symbol that it defines as `symbol`. `what` names
  * its type in errors. `*handle` is for fy_foreign_close. FERRY_EINVAL: it cannot be opened, or does

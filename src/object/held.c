@@ -10,6 +10,8 @@
  * together, tasks included, take too much, every origin gets a token. Two kinds of queued messages
  * carry no token: messages before their turn that the helper ships, and tasks. A task runs without
  * any message that a token stops, so tasks free their memory by themselves. Application thread. */
+#include "core/message.h"
+#include "core/outgoing.h"
 #include "object/object.h"
 
 /* Whether the origin must have a token: this rank holds more of it than the limit or, once it has a

@@ -12,7 +12,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/membership.h"
+#include "core/message.h"
+#include "core/operation.h"
 #include "core/profile.h"
+#include "core/work.h"
 #include "object/migration.h"
 #include "object/protocol.h"
 

@@ -2,7 +2,7 @@
 #ifndef FY_OBJECT_KINDS_H
 #define FY_OBJECT_KINDS_H
 
-#include "core/core.h"
+#include "core/layer.h"
 
 enum {
     FY_KIND_MESSAGE = FY_KINDS_OF_OBJECT, /* message to an object (wire.h) */

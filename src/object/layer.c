@@ -2,7 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "core/control.h"
+#include "core/fail.h"
 #include "core/loss.h"
+#include "core/message.h"
+#include "core/outgoing.h"
 #include "object/ends.h"
 #include "object/foreign.h"
 #include "object/protocol.h"

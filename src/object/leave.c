@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "object/object.h"
 
 /* The words by which one rank tells another of an object. */

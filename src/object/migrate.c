@@ -14,6 +14,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 #include "core/profile.h"
 #include "object/migration.h"
 #include "object/object.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/why.h"
 #include "object/wire.h"
 
 /* The flags. Each of the first five says that more words follow the head, in this order. */

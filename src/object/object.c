@@ -1,4 +1,6 @@
 #include "object/object.h"
+#include "core/control.h"
+#include "core/fail.h"
 #include "object/migration.h"
 
 #include <stdio.h>

@@ -29,8 +29,11 @@
 
 #include "base/list.h"
 #include "base/table.h"
-#include "core/core.h"
+#include "core/handler.h"
+#include "core/membership.h"
 #include "core/report/report.h"
+#include "core/run.h"
+#include "core/work.h"
 #include "object/affinity.h"
 #include "object/kinds.h"
 #include "object/names.h"

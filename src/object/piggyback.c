@@ -14,7 +14,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "core/peer.h"
+#include "core/why.h"
+#include "core/work.h"
 #include "object/migration.h"
 #include "object/protocol.h"
 #include "object/wire.h"

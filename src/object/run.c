@@ -1,3 +1,8 @@
+#include "core/run.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/handler.h"
+#include "core/operation.h"
 #include "object/ends.h"
 
 #include <math.h>

@@ -2,6 +2,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/message.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
+#include "core/why.h"
 #include "object/object.h"
 #include "object/wire.h"
 

@@ -8,6 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/mix.h"
+#include "core/control.h"
+#include "core/fail.h"
+#include "core/message.h"
 #include "object/migration.h"
 #include "object/object.h"
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/control.h"
+#include "core/why.h"
 #include "object/object.h"
 
 enum { OBJECTS_SHOWN = 12, HANDLERS_SHOWN = 8, HANDLERS_MAX = 1024 };

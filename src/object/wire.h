@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "core/core.h"
 #include "object/kinds.h"
 #include "object/names.h"
 #include "object/queued.h"

@@ -1,4 +1,5 @@
 /* Initiator: on a data server, the objects with tasks. */
+#include "core/fail.h"
 #include "percolation/state.h"
 
 /* Puts a token in its place. Most have the greatest number. One that the store has taken out for a

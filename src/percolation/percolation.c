@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "core/fail.h"
 #include "percolation/state.h"
 #include "store/state.h"
 

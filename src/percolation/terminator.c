@@ -1,6 +1,7 @@
 /* Terminator: on an engine, sends objects that have no more tasks back to their servers. There the
  * store takes them, and writes them to disk when it needs their memory. */
 #include "base/mix.h"
+#include "core/fail.h"
 #include "object/names.h"
 #include "percolation/state.h"
 

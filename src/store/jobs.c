@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "core/fail.h"
 #include "store/state.h"
 
 static fy_stored *item_of(fy_link *link)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "store/state.h"
 
 /* Unpacks the data. If memory is short, writes other objects to disk first. */

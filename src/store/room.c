@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "balance/balance.h"
+#include "core/fail.h"
 #include "store/state.h"
 
 enum {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "store/state.h"
 
 static size_t shadow_packed_size(ferry *f, const void *data)

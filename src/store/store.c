@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "core/fail.h"
 #include "store/state.h"
 
 static ferry_store *create(ferry *f, const ferry_store_options *options)

@@ -10,6 +10,8 @@
  *   polls.
  * - Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant
  * yet. */
+#include "core/fail.h"
+#include "core/why.h"
 #include "window/state.h"
 
 enum { LOOK_NS = 1000 * 1000, TRY_NS = 20 * 1000 };

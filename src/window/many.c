@@ -4,6 +4,8 @@
  * ends. If the program gives the operation up, or the call fails half-way, the parts that have not
  * ended are silenced. */
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/operation.h"
 #include "window/state.h"
 
 void fy_window_group_end(fy_window_group *group, int error)

@@ -9,6 +9,8 @@
  * program any more. */
 #include <string.h>
 
+#include "core/fail.h"
+#include "core/operation.h"
 #include "core/reduce.h"
 #include "window/state.h"
 

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/operation.h"
+#include "core/outgoing.h"
 #include "window/state.h"
 
 /* Words of a request: serial, index, how (below), room. Words of an answer: serial, error, the size

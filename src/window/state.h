@@ -10,7 +10,9 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "base/table.h"
-#include "core/core.h"
+#include "core/head.h"
+#include "core/layer.h"
+#include "port/port.h"
 
 enum { FY_KIND_WINDOW = FY_KINDS_OF_WINDOW };
 

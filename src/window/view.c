@@ -4,6 +4,7 @@
 #include <ferry/window_blocks.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "window/state.h"
 
 int ferry_window_view(ferry_window *w, int64_t first, size_t count, size_t value_bytes, void **out)

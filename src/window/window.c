@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "window/state.h"
 
 typedef struct fy_attribute {

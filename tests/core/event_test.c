@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/op.h"
 #include "core/wheel.h"
 #include "port/shm/layout.h"
 #include "ranks.h"

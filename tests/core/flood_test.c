@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "core/outgoing.h"
+#include "port/port.h"
 #include "ranks.h"
 
 enum { SLOTS = 8, BYTES = 1024 };

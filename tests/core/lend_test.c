@@ -11,6 +11,10 @@
 #include <ferry/memory.h>
 #include <ferry/object.h>
 
+#include "core/kinds.h"
+#include "core/op.h"
+#include "core/outgoing.h"
+#include "port/port.h"
 #include "ranks.h"
 
 enum { BYTES = 100000, EVENTS_MAX = 64 };

@@ -12,7 +12,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/fail.h"
+#include "core/kinds.h"
 #include "core/leave.h"
+#include "core/outgoing.h"
+#include "core/work.h"
 #include "port/shm/layout.h"
 #include "ranks.h"
 

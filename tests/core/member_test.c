@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include "core/kinds.h"
+#include "core/outgoing.h"
+#include "port/port.h"
 #include "ranks.h"
 
 typedef struct run {

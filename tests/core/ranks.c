@@ -8,6 +8,7 @@
 #include "../support/busy.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "port/port.h"
 
 void check_that(bool condition, const char *text, const char *file, int line)
 {

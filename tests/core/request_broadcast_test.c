@@ -7,6 +7,10 @@
 
 #include <cmocka.h>
 
+#include "core/kinds.h"
+#include "core/membership.h"
+#include "core/outgoing.h"
+#include "port/port.h"
 #include "ranks.h"
 
 enum { DATA_BYTES = 20000, LOG_MAX = 256 };

@@ -7,6 +7,10 @@
 
 #include <cmocka.h>
 
+#include "core/handler.h"
+#include "core/kinds.h"
+#include "core/op.h"
+#include "core/outgoing.h"
 #include "memory/state.h"
 #include "ranks.h"
 

@@ -1,6 +1,7 @@
 #include "starved.h"
 
 #include "failing.h"
+#include "port/port.h"
 #include "ranks.h"
 
 void settle_both(ferry *f[2])

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/outgoing.h"
 #include "memory/state.h"
 #include "ranks.h"
 

@@ -17,6 +17,7 @@
 #include <ferry/mover_file.h>
 
 #include "arrays.h"
+#include "core/outgoing.h"
 #include "mover/bind/exchange.h"
 #include "mover/geometry/box.h"
 #include "mover/io/checkpoint.h"

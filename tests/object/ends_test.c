@@ -8,6 +8,11 @@
 
 #include <cmocka.h>
 
+#include "core/kinds.h"
+#include "core/message.h"
+#include "core/operation.h"
+#include "core/work.h"
+#include "port/port.h"
 #include "world.h"
 
 /* Goal: what has ended leaves nothing behind on any rank, wherever it has been and ends, and each

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "core/peer.h"
+#include "core/work.h"
 #include "failing.h"
 #include "object/migration.h"
 #include "object/wire.h"

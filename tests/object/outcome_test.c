@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "core/op.h"
 #include "failing.h"
 #include "object/object.h"
 #include "outcome.h"

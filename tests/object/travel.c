@@ -11,6 +11,7 @@
 #include <ferry/ferry.h>
 
 #include "../support/failed.h"
+#include "core/head.h"
 #include "core/profile.h"
 #include "object/kinds.h"
 

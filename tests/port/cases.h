@@ -4,6 +4,7 @@
 #define FY_CASES_H
 
 #include "conformance.h"
+#include "port/port.h"
 
 #define KIND_LAST 255 /* the frames that end a case */
 

@@ -8,6 +8,7 @@
 
 #include "../support/busy.h"
 #include "../support/random.h"
+#include "port/port.h"
 
 #define MS UINT64_C(1000000)
 

@@ -1,5 +1,6 @@
 /* Frames that are alike: a port that leaves out what it has said before must not leave out more. */
 #include "cases.h"
+#include "port/port.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Ranks that leave, and what a rank tells of itself. */
 #include "cases.h"
+#include "port/port.h"
 
 #include <string.h>
 

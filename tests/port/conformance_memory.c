@@ -1,5 +1,6 @@
 /* Memory that ranks share, where a port has such. */
 #include "cases.h"
+#include "port/port.h"
 
 #define KIND_GIVEN 254 /* a block handed over */
 

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/fit.h"
+#include "core/fail.h"
 
 enum { TIMES_MAX = 256, TOLD_BYTES = 1024, LOOKS_MIN = 128 };
 enum { PART_OF_TASK = 200, GROWTH = 8 };

@@ -10,7 +10,8 @@
 #include <ferry/trace.h>
 
 #include "base/shared.h"
-#include "core/core.h"
+#include "core/head.h"
+#include "core/layer.h"
 #include "core/profile_row.h"
 
 #define FY_REPORT_SYMBOL "fy_report_print"

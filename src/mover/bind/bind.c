@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/mix.h"
+#include "core/fail.h"
 #include "mover/bind/link.h"
 #include "mover/plan/plan.h"
 

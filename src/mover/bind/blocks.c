@@ -5,6 +5,7 @@
 #include <ferry/memory.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "mover/bind/blocks.h"
 #include "mover/bind/link.h"
 #include "mover/geometry/fail.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/outgoing.h"
 #include "mover/bind/link.h"
 
 void fy_exchange_begin(fy_exchange *x, ferry *f)

@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "mover/bind/link.h"
 
 #include <ferry/memory.h>

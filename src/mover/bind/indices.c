@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "mover/bind/link.h"
 
 /* A ghost, to be sorted. */

@@ -8,6 +8,7 @@
 #include <ferry/memory.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "mover/geometry/fail.h"
 
 bool fy_grid_is_known(ferry *f, const ferry_grid *grid)

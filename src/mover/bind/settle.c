@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
 #include "mover/bind/blocks.h"
 #include "mover/bind/exchange.h"
 #include "mover/geometry/array.h"

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/mix.h"
+#include "core/fail.h"
 #include "mover/bind/change.h"
 #include "mover/bind/exchange.h"
 #include "mover/bind/link.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
-#include "core/core.h"
+#include "core/fail.h"
 
 int fy_mover_fail(ferry *f, int error, const char *format, ...)
 {

@@ -6,7 +6,7 @@
 #include <ferry/mover_plan.h>
 
 #include "base/alloc.h"
-#include "core/core.h"
+#include "core/fail.h"
 #include "mover/geometry/box.h"
 #include "mover/plan/plan.h"
 

@@ -1,4 +1,5 @@
 /* The statistics of a mover: as a whole, and for each link. */
+#include "core/fail.h"
 #include "mover/run/state.h"
 
 static size_t direct_ends(const fy_direction *direction)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/fail.h"
+#include "core/outgoing.h"
 #include "mover/run/state.h"
 
 typedef struct slot {

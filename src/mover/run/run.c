@@ -12,6 +12,8 @@
 #include <ferry/member.h>
 
 #include "base/fetch.h"
+#include "core/fail.h"
+#include "core/operation.h"
 #include "mover/run/state.h"
 
 enum { SPINS = 200 };

@@ -7,10 +7,12 @@
 
 #include "base/list.h"
 #include "base/table.h"
-#include "core/core.h"
+#include "core/head.h"
+#include "core/layer.h"
 #include "mover/run/bound.h"
 #include "mover/run/movement.h"
 #include "mover/run/planned.h"
+#include "port/port.h"
 
 #include <ferry/mover_blocks.h>
 

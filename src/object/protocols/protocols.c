@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "core/fail.h"
 #include "object/foreign.h"
 #include "object/protocol.h"
 

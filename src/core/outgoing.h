@@ -1,0 +1,54 @@
+/* Outgoing: frames that leave this rank on the data lane, or wait for room. Also the limit of all
+ * that waits here, and data that are lent instead of copied. */
+#ifndef FY_OUTGOING_H
+#define FY_OUTGOING_H
+
+#include "base/shared.h"
+#include "core/head.h"
+
+/* Sends a frame from the application thread. Never blocks and keeps order: without room the frame
+ * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
+FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+
+/* The count to which the layers above add the bytes that they keep; and the limit of all that waits
+ * on this rank, tasks included. */
+size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
+
+/* For a call in a handler that would keep its message here. Returns 0, or FERRY_EAGAIN with a
+ * reason if that limit is passed. [application thread] */
+int fy_check_room(ferry *f, const char *call);
+
+/* Bytes that wait for room at `rank`. */
+size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
+
+/* As fy_send in the data lane. But outside handlers it polls until there is room. In handlers a
+ * frame that would have to wait is checked as by fy_check_room, for `call`. If `call` is NULL it is
+ * not checked, because earlier frames of the operation have left. */
+int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call);
+
+/* As fy_send_paced. But outside handlers large data that would be copied are left in place, and the
+ * call polls until the port has read them. That is no sooner than the target takes them up. */
+int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call);
+
+/* As fy_send in the data lane, but a frame that would have to wait is checked, as by fy_send_paced.
+ */
+static inline int fy_send_checked(ferry *f, int rank, const fy_frame *frame, const char *call)
+{
+    return fy_in_handler(f) ? fy_send_paced(f, rank, frame, call)
+                            : fy_send(f, FY_DATA, rank, frame);
+}
+
+/* Stands in a frame instead of the data that are lent. */
+typedef struct fy_loan {
+    uint64_t address, size_bytes, kind;
+} fy_loan;
+
+/* Whether data of an operation are lent to `rank` rather than copied (lend.c): only where its
+ * target tells its end after it has read them. */
+bool fy_may_lend(const ferry *f, int rank, const void *data, size_t size_bytes, uint32_t op);
+
+/* Makes the operation report submitted when its target has told its end. Turns the frame into one
+ * that names its data, by `loan`. */
+void fy_lend(ferry *f, fy_frame *frame, fy_loan *loan);
+
+#endif

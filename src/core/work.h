@@ -1,0 +1,39 @@
+/* Work: application work in the sense of ferry_quiesce.
+ *
+ * Everything that is created must be finished on some rank. A message counts as created when it is
+ * sent. It counts as finished when its handler has returned, or when it has failed. */
+#ifndef FY_WORK_H
+#define FY_WORK_H
+
+#include "base/shared.h"
+#include "core/head.h"
+
+/* [application thread] */
+static inline void fy_work_created(ferry *f, uint64_t count)
+{
+    ((fy_head *)(void *)f)->work_created += count;
+}
+
+static inline void fy_work_finished(ferry *f, uint64_t count)
+{
+    ((fy_head *)(void *)f)->work_finished += count;
+}
+
+/* As fy_work_created, for work that is about to be sent. [either thread] */
+void fy_work_shipped(ferry *f, uint64_t count);
+
+/* `count` units of work go to another rank, or have come from it, in addition to what the other
+ * calls count. They are finished on one rank and created on the other. If either rank dies, its
+ * share can be told from the rest. FERRY_ENOMEM: not counted. [application thread] */
+FY_SHARED int fy_work_leaves(ferry *f, int rank, uint64_t count);
+FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
+
+/* An object has moved to `rank`, with `count` units of work (fy_work_leaves). The second function:
+ * an object has come from `rank`, which has a record. FERRY_ENOMEM: not counted. */
+int fy_move_leaves(ferry *f, int rank, uint64_t count);
+void fy_move_arrives(ferry *f, int rank);
+
+/* How many quiescences have ended. [application thread] */
+uint64_t fy_quiesced(const ferry *f);
+
+#endif
