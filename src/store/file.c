@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/mix.h"
 #include "store/state.h"
 
@@ -67,18 +66,15 @@ static image_label *label_of(void *image, size_t data_bytes)
     return (image_label *)(void *)((unsigned char *)image + label_at(data_bytes));
 }
 
-void *fy_image_create(const ferry_store *s, size_t data_bytes)
+void *fy_image_create(ferry_store *s, size_t data_bytes)
 {
-    return data_bytes > SIZE_MAX / 4
-               ? NULL
-               : fy_aligned_alloc(s->disk.align_bytes, bytes_of(s, data_bytes));
+    return data_bytes > SIZE_MAX / 4 ? NULL : fy_buffer_take(s, bytes_of(s, data_bytes));
 }
 
 bool fy_image_is_small(const ferry_store *s, size_t data_bytes)
 {
-    enum { WASTE_PART = 32 };
     return data_bytes <= SIZE_MAX / 4 &&
-           bytes_of(s, data_bytes) - data_bytes <= data_bytes / WASTE_PART;
+           bytes_of(s, data_bytes) - data_bytes <= data_bytes / FY_WASTE_PART;
 }
 
 /* Four sums in parallel take a quarter of the time of one. */

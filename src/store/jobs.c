@@ -33,7 +33,7 @@ static void end_job(fy_disk *disk, fy_stored *item, int error)
     if (!job->writes) {
         job->valid = error == 0;
         if (error != 0) {
-            free(item->image);
+            fy_buffer_give(item->store, item->image);
             item->image = NULL;
         }
     }
@@ -197,8 +197,8 @@ bool fy_job_read(fy_stored *item)
         return false;
     enter(item->store);
     if (item->image != NULL || item->job.work != FY_WORK_NONE) {
+        fy_buffer_give(item->store, image);
         fy_crew_unlock(&item->store->disk.crew);
-        free(image);
         return false;
     }
     item->image = image;
@@ -295,7 +295,7 @@ bool fy_stored_forget(fy_stored *item, bool spare)
     bool ends = job->work != FY_WORK_BUSY && !(spare && job->lent);
     if (ends) {
         fy_list_remove(&job->link);
-        free(item->image);
+        fy_buffer_give(item->store, item->image);
         item->image = NULL;
         job->work = FY_WORK_NONE;
         job->valid = false;

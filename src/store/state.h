@@ -33,6 +33,9 @@
 #include "base/list.h"
 #include "object/object.h"
 
+/* A small image takes at most a part more than its data: one of this many (fy_image_is_small). */
+enum { FY_WASTE_PART = 32 };
+
 enum { FY_SIZE_CLASSES = 64, FY_DISK_THREADS = FY_CREW_MAX, FY_STORE_WHY_BYTES = 128 };
 
 typedef enum fy_work { FY_WORK_NONE, FY_WORK_QUEUED, FY_WORK_BUSY } fy_work;
@@ -92,6 +95,9 @@ struct ferry_store {
     bool blind;       /* FERRY_STORE_BLIND: writes the least recently used, reads nothing ahead */
     fy_link resident; /* least recently used first */
     fy_link out;
+    fy_link buffers;                 /* free ones, the one freed last at the end */
+    _Atomic uint64_t idle_bytes;     /* of these */
+    ferry_object_ops flat;           /* those of flat types, before the store has replaced them */
     fy_link places[FY_SIZE_CLASSES]; /* free places, by size class */
     uint64_t end_bytes;              /* of the file's places */
     fy_stored *last;         /* the object that ran last and may have another size now; or NULL */
@@ -125,15 +131,33 @@ static inline fy_stored *fy_stored_at(fy_link *link)
     return (fy_stored *)(void *)link;
 }
 
+/* Buffers, buffers.c. */
+
+/* Memory that is aligned for the disk; freed with fy_buffer_give or free. NULL: no memory. [any
+ * thread, lock not held] */
+void *fy_buffer_take(ferry_store *s, size_t size_bytes);
+
+/* Keeps memory of malloc to be used again, or frees it. NULL is ignored. [any thread, lock held] */
+void fy_buffer_give(ferry_store *s, void *buffer);
+
+/* Frees buffers until those that are kept have at most `most_bytes`. With percolation one stays. */
+void fy_buffers_trim(ferry_store *s, uint64_t most_bytes);
+
+/* Has the data of a flat type in buffers. */
+void fy_buffers_serve(ferry_store *s, fy_type *type);
+
+/* Undoes that for all types, and frees the buffers that are kept. */
+void fy_buffers_end(ferry_store *s);
+
 /* Images, file.c. */
 
 /* Opens a new file without a name. If `direct` and the file system allows it, the file bypasses the
  * page cache, and `*align_bytes` is the alignment that it then needs. -1: errno says why. */
 int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes);
 
-/* Allocates an image of `data_bytes`, which begins with the data; freed with free. NULL: no
- * memory. */
-void *fy_image_create(const ferry_store *s, size_t data_bytes);
+/* Allocates an image of `data_bytes`, which begins with the data; freed with fy_buffer_give or
+ * free. NULL: no memory. [any thread, lock not held] */
+void *fy_image_create(ferry_store *s, size_t data_bytes);
 
 /* Whether an image takes little more than its data. Then data of a flat type become their image,
  * and the image becomes the data, without a copy. */

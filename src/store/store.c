@@ -20,6 +20,7 @@ static ferry_store *create(ferry *f, const ferry_store_options *options)
     s->stats.budget_bytes = options->budget_bytes;
     fy_list_init(&s->resident);
     fy_list_init(&s->out);
+    fy_list_init(&s->buffers);
     for (int i = 0; i < FY_SIZE_CLASSES; i++)
         fy_list_init(&s->places[i]);
     return s;
@@ -68,6 +69,7 @@ void fy_store_destroy(ferry_store *s)
     s->objects->watched = s->objects->costs != NULL;
     fy_jobs_end(s);
     fy_store_reap(s);
+    fy_buffers_end(s);
     fy_jobs_close(s);
     free_all(&s->resident);
     free_all(&s->out);
@@ -116,7 +118,7 @@ int ferry_store_add(ferry_store *s, ferry_object_type type)
     fy_objects *objects = s->objects;
     if (type.index >= objects->type_count)
         return fy_fail(s->f, FERRY_EINVAL, "store_add: type %u is not registered", type.index);
-    const fy_type *known = &objects->types[type.index];
+    fy_type *known = &objects->types[type.index];
     if ((known->ops.flags & FERRY_OBJECT_SHARED) != 0)
         return fy_fail(s->f, FERRY_ENOTSUP,
                        "store_add: \"%s\" is FERRY_OBJECT_SHARED, expected data outside that heap",
@@ -126,6 +128,8 @@ int ferry_store_add(ferry_store *s, ferry_object_type type)
     s->shadows[type.index] = fy_store_shadow_create(known);
     if (s->shadows[type.index] == NULL)
         return fy_fail(s->f, FERRY_ENOMEM, "store_add: no memory");
+    if (known->plain)
+        fy_buffers_serve(s, known);
     ferry_object object;
     for (size_t index = 0; fy_object_next(s->f, type, &index, &object);) {
         fy_record *record = fy_entry_find(objects, object)->record;

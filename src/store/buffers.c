@@ -1,0 +1,126 @@
+/* Buffers: memory of images, and of data of flat types, that is used again.
+ *
+ * The system clears each page of new memory when the page is first touched. That can take longer
+ * than to read the page from disk. So the store keeps large buffers that are free, as long as they
+ * and the objects are within the budget. Data servers and computing engines keep one more, because
+ * an object that migrates is read without room. Very large buffers ask for huge pages.
+ *
+ * A free buffer is in the list `buffers`, linked by its own first bytes. It is aligned for the
+ * disk. Threads: the list is under the lock of the disk's crew. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "store/state.h"
+
+/* The C library itself uses smaller blocks again. */
+enum { SMALL_BYTES = 64 << 10, HUGE_BYTES = 2 << 20, LOOKS = 8 };
+
+/* The data that a buffer has room for, beside the label of an image: with it the buffer is counted,
+ * as objects are. */
+static uint64_t data_bytes(fy_link *buffer)
+{
+    size_t room_bytes = malloc_usable_size(buffer);
+    return room_bytes - room_bytes / FY_WASTE_PART;
+}
+
+static fy_link *remove_buffer(ferry_store *s, fy_link *buffer)
+{
+    fy_list_remove(buffer);
+    /* relaxed: changed under the lock; others look whether it is 0 */
+    atomic_fetch_sub_explicit(&s->idle_bytes, data_bytes(buffer), memory_order_relaxed);
+    return buffer;
+}
+
+/* A free buffer of at least `size_bytes`, and of little more; NULL: there is none. Then the oldest
+ * one is freed, so that buffers of sizes that nobody needs do not stay. */
+static void *find_buffer(ferry_store *s, size_t size_bytes)
+{
+    fy_link *found = NULL;
+    fy_crew_lock(&s->disk.crew);
+    fy_link *link = s->buffers.prev;
+    for (int looks = 0; looks < LOOKS && link != &s->buffers && found == NULL; looks++) {
+        size_t room_bytes = malloc_usable_size(link);
+        if (room_bytes >= size_bytes && room_bytes - size_bytes <= size_bytes / FY_WASTE_PART)
+            found = remove_buffer(s, link);
+        else
+            link = link->prev;
+    }
+    if (found == NULL && !fy_list_empty(&s->buffers))
+        free(remove_buffer(s, s->buffers.next));
+    fy_crew_unlock(&s->disk.crew);
+    return found;
+}
+
+void *fy_buffer_take(ferry_store *s, size_t size_bytes)
+{
+    bool large = size_bytes >= 2 * HUGE_BYTES;
+    void *buffer = size_bytes < SMALL_BYTES ? NULL : find_buffer(s, size_bytes);
+    if (buffer != NULL)
+        return buffer;
+    buffer = fy_aligned_alloc(large ? HUGE_BYTES : s->disk.align_bytes, size_bytes);
+    if (buffer != NULL && large)
+        (void)madvise(buffer, size_bytes / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
+    return buffer;
+}
+
+void fy_buffer_give(ferry_store *s, void *buffer)
+{
+    size_t room_bytes = buffer == NULL ? 0 : malloc_usable_size(buffer);
+    if (room_bytes < SMALL_BYTES || (uintptr_t)buffer % s->disk.align_bytes != 0) {
+        free(buffer);
+        return;
+    }
+    fy_list_insert(&s->buffers, buffer);
+    /* relaxed: as in remove_buffer */
+    atomic_fetch_add_explicit(&s->idle_bytes, data_bytes(buffer), memory_order_relaxed);
+}
+
+void fy_buffers_trim(ferry_store *s, uint64_t most_bytes)
+{
+    /* relaxed: as in remove_buffer */
+    if (atomic_load_explicit(&s->idle_bytes, memory_order_relaxed) <= most_bytes)
+        return;
+    fy_crew_lock(&s->disk.crew);
+    fy_link *kept = s->percolation != NULL ? s->buffers.prev : NULL;
+    while (s->idle_bytes > most_bytes && s->buffers.next != kept)
+        free(remove_buffer(s, s->buffers.next));
+    fy_crew_unlock(&s->disk.crew);
+}
+
+static void *unpack(ferry *f, ferry_object object, const void *packed, size_t size_bytes)
+{
+    ferry_store *s = fy_store_of(f);
+    if (!fy_image_is_small(s, size_bytes))
+        return s->flat.unpack(f, object, packed, size_bytes);
+    void *data = fy_image_create(s, size_bytes);
+    return data == NULL ? NULL : memcpy(data, packed, size_bytes);
+}
+
+static void destroy(ferry *f, void *data)
+{
+    ferry_store *s = fy_store_of(f);
+    fy_crew_lock(&s->disk.crew);
+    fy_buffer_give(s, data);
+    fy_crew_unlock(&s->disk.crew);
+}
+
+void fy_buffers_serve(ferry_store *s, fy_type *type)
+{
+    s->flat = type->ops;
+    type->ops.unpack = unpack;
+    type->ops.destroy = destroy;
+}
+
+void fy_buffers_end(ferry_store *s)
+{
+    for (int i = 0; i < s->objects->type_count; i++)
+        if (s->shadows[i] != NULL && s->objects->types[i].plain) {
+            s->objects->types[i].ops.unpack = s->flat.unpack;
+            s->objects->types[i].ops.destroy = s->flat.destroy;
+        }
+    while (!fy_list_empty(&s->buffers))
+        free(remove_buffer(s, s->buffers.next));
+}
