@@ -318,11 +318,15 @@ rule_symbols()
     sources src | grep -Ev '^src/(base|port|launch)/' | xargs grep -n 'rdtsc' >>"$found"
 }
 
-# Each public header compiles alone as C11 and C++17, shmem.h too, each other header as C11.
+# Each public header compiles alone as C11 and C++17, shmem.h too, each other header as C11. The build
+# has shown it of a header of src that a source includes before all others.
 rule_headers()
 {
     strict='-Wall -Wextra -Wpedantic -Wno-unused-function -Werror -fsyntax-only -Iinclude -Isrc -Icompat'
-    for header in $(sources include src compat | grep '[.]h$'); do
+    sources src | grep '[.]c$' | xargs awk '
+        FNR == 1 { first = 1 }
+        first && /^#include/ { first = 0; if (gsub(/"/, "", $2)) print "src/" $2 }' >"$scratch/shown"
+    for header in $(sources include src compat | grep '[.]h$' | grep -vxFf "$scratch/shown"); do
         name=${header#include/}
         name=${name#compat/}
         name=${name#src/}

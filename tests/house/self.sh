@@ -10,9 +10,9 @@ trap 'rm -rf "$top"' EXIT
 root=$top/root build=$top/build
 objects=$build/obj/src/ferry_objects.dir
 
-clean()
+# Makes the tree once; clean copies it.
+make_tree()
 {
-    rm -rf "$root" "$build"
     mkdir -p "$root/include/ferry" "$root/src/core" "$root/src/base" "$root/tests" "$root/docs/man" \
         "$objects/core" "$objects/base" "$build/lib"
     cp "$here/../../.clang-format" "$root"
@@ -69,10 +69,20 @@ END
     printf '## Retired words\n| wish | work request |\n| kind (of) | type |\n| sort | kind |\n' >"$root/docs/glossary.md"
     printf '# A page\n\nWhat is it? `wish` is code, of a kind.\n' >"$root/docs/page.md"
     touch "$root/README.md"
+    mkdir "$top/clean"
+    mv "$root" "$build" "$top/clean/"
 }
 
+clean()
+{
+    rm -rf "$root" "$build"
+    cp -a "$top/clean/." "$top/"
+}
+
+# The rules that read objects and libraries need them.
 compile()
 {
+    case $rule in globals | symbols | names | library) ;; *) return 0 ;; esac
     for file in core/a base/b; do
         cc -std=c11 -D_GNU_SOURCE -fPIC "-I$root/include" "-I$root/src" -c "$root/src/$file.c" \
             -o "$objects/$file.c.o" || exit 1
@@ -92,7 +102,7 @@ spoil()
     shift
     clean
     "$@"
-    case $rule in globals | symbols | names | library) compile ;; esac
+    compile
     check && { echo "house rule $rule does not notice $what"; exit 1; }
     tried=1
 }
@@ -117,6 +127,7 @@ need_b()
 big() { to src/base/b.c 'const char fy_big[400000] = {1};\n'; }
 
 tried=0 exported= linked=
+make_tree
 clean
 compile
 check
@@ -207,7 +218,8 @@ symbols)
 headers)
     spoil 'a header that needs another' to include/ferry/core.h 'size_t ferry_x(void);\n'
     spoil 'a header that C++ refuses' to include/ferry/core.h 'int ferry_x(int class);\n'
-    spoil 'an inner header that needs another' to src/base/b.h 'size_t fy_x(void);\n'
+    alone() { to src/base/alone.h 'size_t fy_x(void);\n'; }
+    spoil 'an inner header that needs another, and that no source includes first' alone
     ;;
 format) spoil 'bad indentation' to src/base/b.c 'int fy_f(void) {\n  return 1; }\n' ;;
 library)
