@@ -1,8 +1,9 @@
 #!/bin/sh
 # Goal: make install builds what it installs and no more, and programs that are linked to its static
 # libraries find the plug-ins under its PREFIX, wherever the programs are. Method: make install from
-# the sources in $1 into a new build and a new prefix. Link a program by pkg-config, also with
-# -static, and have it look for a port that is not there. Nothing is optimised: that takes long.
+# the sources in $1 into a new build and a new prefix; what the build in $2 has compiled by the same
+# commands is not compiled again. Link a program by pkg-config, also with -static, and have it look
+# for a port that is not there.
 set -eu
 source=$1
 scratch=$(mktemp -d)
@@ -16,7 +17,8 @@ fail()
 }
 
 env -u MAKEFLAGS -u MAKELEVEL make -C "$source" install "BUILD=$scratch/build" "PREFIX=$prefix" \
-    CMAKE_OPTIONS=-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O0 >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "make install"; }
+    CMAKE_OPTIONS="'-DCMAKE_C_COMPILER_LAUNCHER=sh;$source/tests/install/reuse.sh;$2'" \
+    >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "make install"; }
 for folder in tests examples apps bench; do
     [ ! -e "$scratch/build/$folder" ] || fail "make install builds $folder/ too"
 done
