@@ -13,11 +13,12 @@
 # The table of losses leaves out lines that another line makes up for. These are the look of collective_board.c
 # and of fy_progress while a collective waits, and that of a quiescence at its start and later.
 #
-# `make test` runs the quick ones; `make soak` all.
+# `make test` runs the quick ones with the library that is built already; `make soak` all, with one
+# that has assertions.
 #
-#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|all]
+#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|all [LIBRARY]]
 set -u
-ferry=$1 source=$2 only=${3:-quick}
+ferry=$1 source=$2 only=${3:-quick} library=${4:-}
 seeds=200
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -112,12 +113,15 @@ mutant()
 
 objects='ferry_objects ferry_sim_objects ferry_nodes_objects ferry_bundle_objects ferry_steer_objects ferry_launch_objects ferry_report_objects ferry_why_objects ferry_waiting_objects'
 # shellcheck disable=SC2086
-{ cmake -S "$source" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= \
-    -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
-    cmake --build "$scratch/build" --target $objects --parallel 2 &&
-    find "$scratch/build" -path '*_objects.dir/*.o' -exec ar rc "$scratch/libferry.a" {} +
-} >"$scratch/log" 2>&1 && build || { tail -20 "$scratch/log"; exit 1; }
-"$ferry" swarm $limits -n 5 --seeds 1..$seeds "$scratch/workload" ||
+if [ -n "$library" ]; then
+    cp "$library" "$scratch/libferry.a"
+else
+    cmake -S "$source" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= \
+        -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
+        cmake --build "$scratch/build" --target $objects --parallel 2 &&
+        find "$scratch/build" -path '*_objects.dir/*.o' -exec ar rc "$scratch/libferry.a" {} +
+fi >"$scratch/log" 2>&1 && build || { tail -20 "$scratch/log"; exit 1; }
+"$ferry" swarm $limits -n 5 --seeds 1..$([ "$only" = quick ] && echo 50 || echo $seeds) "$scratch/workload" ||
     { echo "the unchanged sources fail"; exit 1; }
 
 mutant port_order src/port/sim/wire.c 'cargo->number > channel->expected' '0' 5
