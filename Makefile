@@ -36,7 +36,8 @@ test: ## build and run all tests, sanitizer builds included
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
-	@sh tools/cost.sh $(BUILD) $(ctest) --parallel $(shell expr 2 '*' $(JOBS))
+	@options=$$(sh tests/soak/only.sh release $(BUILD)) && \
+		sh tools/cost.sh $(BUILD) $(ctest) --parallel $(shell expr 2 '*' $(JOBS)) $$options
 
 bench: ## run every benchmark, the long form; as root installs what Ferry is compared with
 	@sh tools/need.sh build
@@ -64,6 +65,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(configure)
 	@$(compile)
 	@TESTS_WHOLE=1 $(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
+	@TESTS_WHOLE=1 $(ctest) --tests-regex '^[at]san_'
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
 	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_crashing $(KILLS)

@@ -42,14 +42,17 @@ function(ferry_ranks_expect_test name ranks status text)
     ENVIRONMENT "FERRY_RANKS=${ranks};FERRY_THREADS=${ferry_way}")
 endfunction()
 
-# A program in the simulator, once with each of `seeds` seeds. A process that a sanitizer watches
-# takes ten times as long, most of it to start, so there a tenth of the seeds is taken. A simulated
-# rank that dies, finds no memory or has lost work does not free what it holds: that is no leak.
+# A program in the simulator, once with each of `seeds` seeds, of which make test takes a third. A
+# process that a sanitizer watches takes ten times as long, most of it to start. There a tenth of
+# the seeds is taken. A simulated rank that dies, finds no memory or has lost work does not free
+# what it holds: that is no leak.
+set(ferry_swarm ${CMAKE_CURRENT_LIST_DIR}/../tests/sim/swarm.sh)
 function(ferry_swarm_test name seeds)
   if(NOT FERRY_SANITIZE STREQUAL "")
     math(EXPR seeds "(${seeds} + 9) / 10")
   endif()
-  add_test(NAME ${name} COMMAND ferry_command swarm --seeds 1..${seeds} --limit 60 ${ARGN})
+  add_test(NAME ${name}
+    COMMAND sh ${ferry_swarm} $<TARGET_FILE:ferry_command> ${seeds} ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 10)
   if("--all" IN_LIST ARGN OR "--out-of-memory" IN_LIST ARGN OR "--unreadable" IN_LIST ARGN)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)

@@ -1,13 +1,14 @@
 #!/bin/sh
 # Goal: a call of MPI that fails is a failure of the peer, told to both sides; never silence, wrong
 # bytes or a hang. Method: failing.c makes one call fail, of each sort and at several places, under
-# lossy.c with every rank as a node of its own.
+# lossy.c with every rank as a node of its own. With TESTS_WHOLE, at more places and more often.
 # lossy.sh MPIRUN PROGRAM FOLDER PLUGIN: FOLDER has the failing plug-in, PLUGIN is the real one.
 set -u
 mpirun=$1 program=$2 folder=$3 plugin=$4
 run="$(dirname "$0")/mpirun.sh"
 export FERRY_MPI_SHM=0 FERRY_HEAP_BYTES=64M FERRY_PLUGIN_PATH="$folder" FAILING_BINDING="$plugin"
-failed=0 failures=0
+failed=0 failures=0 least=9
+[ -z "${TESTS_WHOLE:-}" ] || least=15
 log=$(mktemp)
 trap 'rm -f "$log" "$log.out"' EXIT
 
@@ -40,7 +41,7 @@ try() {
 
 for what in send receive come payload short reap; do
     try $what 1 1
-    try $what 5 1
+    [ -z "${TESTS_WHOLE:-}" ] || try $what 5 1
     try $what 14 0
 done
 try send 40 2
@@ -49,8 +50,9 @@ try come 60 1
 try receive 20 1
 try come 42 1
 # The rank that is cut off does not end before what the others have sent to it has arrived.
-for again in 1 2 3 4 5 6 7 8; do
+for again in 1 2 ${TESTS_WHOLE:+3 4 5 6 7 8}; do
     try send 14 0
 done
-[ $failures -ge 15 ] || { echo "FAILED: only $failures calls have failed"; failed=1; }
+echo "$failures calls have failed"
+[ $failures -ge $least ] || { echo "FAILED: only $failures calls have failed"; failed=1; }
 exit $failed

@@ -12,6 +12,7 @@ export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
 if [ "$preset" = tsan ] && [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)" -gt 28 ]; then
     setarch -R true 2>/dev/null && run="setarch -R"
 fi
+options=$(sh tests/soak/only.sh "$preset" "$directory")
 # Many tests wait more than they compute.
 # shellcheck disable=SC2086
-exec $run ctest --test-dir "$directory" --output-on-failure --parallel "$((2 * $(nproc)))"
+exec $run ctest --test-dir "$directory" --output-on-failure --parallel "$((2 * $(nproc)))" $options
