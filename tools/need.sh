@@ -68,6 +68,8 @@ look()
         elif ! clang_runtime; then
             want "$(clang_runtime_package)"
         fi
+        # The fastest linker, where anything is installed at all and there is a package of it.
+        [ -z "$missing" ] || have mold || ! apt-cache show mold >/dev/null 2>&1 || want mold
         ;;
     bench) # what Ferry is compared with; each can be absent
         have pkg-config || want pkg-config

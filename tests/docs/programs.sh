@@ -61,7 +61,7 @@ with_ferry()
     ! grep -q '<armci.h>' "$scratch/$name" ||
         armci="-I$source/compat $build/lib/libferry_armci.a"
     # shellcheck disable=SC2086
-    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 -g $flags \
+    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 -g1 $flags \
         "-I$source/include" "$scratch/$name" $armci "$build/lib/libferry.a" -pthread -o "$program" ||
         fail "$name does not compile"
     case $how in
