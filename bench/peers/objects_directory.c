@@ -6,6 +6,8 @@
  * Samples go on where the last one ended: all of the directory is used, not what a cache keeps. */
 #include <stdlib.h>
 
+#include "object/entry.h"
+#include "object/kinds.h"
 #include "object/object.h"
 #include "peers/objects_side.h"
 

@@ -17,7 +17,10 @@
 #include "core/membership.h"
 #include "core/why.h"
 #include "core/work.h"
+#include "object/entry.h"
+#include "object/execution.h"
 #include "object/foreign.h"
+#include "object/moves.h"
 
 static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const char *name)
 {

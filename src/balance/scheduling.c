@@ -7,6 +7,7 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/outgoing.h"
+#include "object/moves.h"
 
 int ferry_scheduling_rank(const ferry_scheduling *s)
 {

@@ -3,6 +3,7 @@
 #include "core/fail.h"
 #include "core/operation.h"
 #include "core/run.h"
+#include "object/execution.h"
 
 /* A task that was picked, and what the scheduler has left to do besides. */
 typedef struct choice {

@@ -10,6 +10,7 @@
 #include "core/fail.h"
 #include "core/handler.h"
 #include "core/run.h"
+#include "object/flat.h"
 #include "object/object.h"
 
 /* ferry_collection_remove is a message, so that earlier messages of its sender come first. */

@@ -12,6 +12,8 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "core/profile.h"
+#include "object/cost.h"
+#include "object/entry.h"
 
 enum { OBJECTS_MAX = 16384 };
 

@@ -27,6 +27,10 @@
 #include "core/peer.h"
 #include "core/why.h"
 #include "core/work.h"
+#include "object/cost.h"
+#include "object/delivery.h"
+#include "object/entry.h"
+#include "object/execution.h"
 #include "object/protocol.h"
 #include "object/wire.h"
 

@@ -9,7 +9,10 @@
 #include "core/fail.h"
 #include "core/outgoing.h"
 #include "object/ends.h"
+#include "object/entry.h"
+#include "object/kinds.h"
 #include "object/protocol.h"
+#include "object/store_calls.h"
 
 int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out)
 {

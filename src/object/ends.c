@@ -26,7 +26,10 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "core/message.h"
+#include "object/delivery.h"
 #include "object/ends.h"
+#include "object/entry.h"
+#include "object/moves.h"
 
 enum { FEW_RANKS = 64 };
 

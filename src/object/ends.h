@@ -2,6 +2,7 @@
 #ifndef FY_ENDS_H
 #define FY_ENDS_H
 
+#include "object/entry.h"
 #include "object/object.h"
 
 /* Reports that the object of `record`, whose entry is `entry`, does not exist any more. The report

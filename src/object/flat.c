@@ -7,6 +7,7 @@
 #include <ferry/memory.h>
 
 #include "base/alloc.h"
+#include "object/flat.h"
 
 void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
 {

@@ -5,6 +5,8 @@
  * of a message without an operation. So once a rank has died, early queued messages are looked at
  * from time to time. Messages that still wait at a second look run. If a message that should have
  * come before them comes after all, it fails with FERRY_EPEER at its sender. */
+#include "object/delivery.h"
+#include "object/entry.h"
 #include "object/object.h"
 
 /* As long as peer.c waits for what a dead peer has sent. */

@@ -12,6 +12,7 @@
  * any message that a token stops, so tasks free their memory by themselves. Application thread. */
 #include "core/message.h"
 #include "core/outgoing.h"
+#include "object/delivery.h"
 #include "object/object.h"
 
 /* Whether the origin must have a token: this rank holds more of it than the limit or, once it has a

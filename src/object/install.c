@@ -19,7 +19,12 @@
 #include "core/operation.h"
 #include "core/profile.h"
 #include "core/work.h"
+#include "object/cost.h"
+#include "object/delivery.h"
+#include "object/entry.h"
+#include "object/execution.h"
 #include "object/migration.h"
+#include "object/moves.h"
 #include "object/protocol.h"
 
 static void release_block(ferry *f, const void *block)

@@ -7,9 +7,16 @@
 #include "core/loss.h"
 #include "core/message.h"
 #include "core/outgoing.h"
+#include "object/cost.h"
+#include "object/delivery.h"
 #include "object/ends.h"
+#include "object/entry.h"
+#include "object/execution.h"
 #include "object/foreign.h"
+#include "object/kinds.h"
+#include "object/moves.h"
 #include "object/protocol.h"
+#include "object/store_calls.h"
 
 static const fy_object_calls calls = {fy_record_state, fy_record_unlink, fy_record_rest,
                                       fy_loss_note,    fy_control_lock,  fy_control_unlock};

@@ -14,8 +14,17 @@
 
 #include "core/control.h"
 #include "core/fail.h"
+#include "core/membership.h"
 #include "core/outgoing.h"
+#include "core/work.h"
+#include "object/delivery.h"
+#include "object/entry.h"
+#include "object/execution.h"
+#include "object/flat.h"
+#include "object/kinds.h"
+#include "object/moves.h"
 #include "object/object.h"
+#include "object/store_calls.h"
 
 /* The words by which one rank tells another of an object. */
 typedef struct handover {

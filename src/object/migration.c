@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/why.h"
+#include "object/entry.h"
+#include "object/store_calls.h"
 #include "object/wire.h"
 
 /* The flags. Each of the first five says that more words follow the head, in this order. */

@@ -1,7 +1,13 @@
 #include "object/object.h"
 #include "core/control.h"
 #include "core/fail.h"
+#include "core/handler.h"
+#include "object/entry.h"
+#include "object/execution.h"
+#include "object/flat.h"
 #include "object/migration.h"
+#include "object/moves.h"
+#include "object/store_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

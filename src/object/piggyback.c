@@ -20,7 +20,11 @@
 #include "core/peer.h"
 #include "core/why.h"
 #include "core/work.h"
+#include "object/delivery.h"
+#include "object/execution.h"
+#include "object/flat.h"
 #include "object/migration.h"
+#include "object/moves.h"
 #include "object/protocol.h"
 #include "object/wire.h"
 

@@ -3,7 +3,13 @@
 #include "core/fail.h"
 #include "core/handler.h"
 #include "core/operation.h"
+#include "object/cost.h"
+#include "object/delivery.h"
 #include "object/ends.h"
+#include "object/entry.h"
+#include "object/execution.h"
+#include "object/moves.h"
+#include "object/store_calls.h"
 
 #include <math.h>
 

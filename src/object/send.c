@@ -3,10 +3,15 @@
 
 #include "base/alloc.h"
 #include "core/fail.h"
+#include "core/handler.h"
 #include "core/message.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
 #include "core/why.h"
+#include "core/work.h"
+#include "object/cost.h"
+#include "object/delivery.h"
+#include "object/entry.h"
 #include "object/object.h"
 #include "object/wire.h"
 

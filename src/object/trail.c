@@ -5,6 +5,8 @@
 #include "object/object.h"
 
 #include "base/alloc.h"
+#include "core/work.h"
+#include "object/cost.h"
 
 enum { TRAIL_FIRST = 1024, TRAIL_MAX = 1 << 20 };
 

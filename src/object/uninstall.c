@@ -10,9 +10,15 @@
 #include "base/mix.h"
 #include "core/control.h"
 #include "core/fail.h"
+#include "core/membership.h"
 #include "core/message.h"
+#include "object/delivery.h"
+#include "object/entry.h"
+#include "object/execution.h"
 #include "object/migration.h"
+#include "object/moves.h"
 #include "object/object.h"
+#include "object/store_calls.h"
 
 typedef struct seal {
     int32_t source, target;

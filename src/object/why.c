@@ -4,7 +4,9 @@
 
 #include "base/alloc.h"
 #include "core/control.h"
+#include "core/handler.h"
 #include "core/why.h"
+#include "object/moves.h"
 #include "object/object.h"
 
 enum { OBJECTS_SHOWN = 12, HANDLERS_SHOWN = 8, HANDLERS_MAX = 1024 };

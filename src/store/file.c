@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mix.h"
+#include "object/flat.h"
 #include "store/state.h"
 
 /* The label after the packed data of an image. */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "core/fail.h"
+#include "object/flat.h"
 #include "store/state.h"
 
 /* Unpacks the data. If memory is short, writes other objects to disk first. */

@@ -12,6 +12,7 @@
 
 #include "balance/balance.h"
 #include "core/fail.h"
+#include "object/flat.h"
 #include "store/state.h"
 
 enum {

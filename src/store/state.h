@@ -32,6 +32,7 @@
 #include "base/crew.h"
 #include "base/list.h"
 #include "object/object.h"
+#include "object/store_calls.h"
 
 /* A small image takes at most a part more than its data: one of this many (fy_image_is_small). */
 enum { FY_WASTE_PART = 32 };

@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "core/fail.h"
+#include "object/entry.h"
 #include "store/state.h"
 
 static ferry_store *create(ferry *f, const ferry_store_options *options)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "object/entry.h"
+#include "object/kinds.h"
 #include "object/protocol.h"
 #include "world.h"
 

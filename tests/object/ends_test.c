@@ -12,6 +12,11 @@
 #include "core/message.h"
 #include "core/operation.h"
 #include "core/work.h"
+#include "object/delivery.h"
+#include "object/entry.h"
+#include "object/moves.h"
+#include "object/object.h"
+#include "object/queued.h"
 #include "port/port.h"
 #include "world.h"
 

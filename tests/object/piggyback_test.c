@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "object/delivery.h"
+#include "object/moves.h"
 #include "object/object.h"
 #include "object/wire.h"
 #include "ranks.h"

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "object/entry.h"
 #include "object/foreign.h"
 #include "object/protocol.h"
 

@@ -1,0 +1,91 @@
+/* Delivery: messages to objects arrive, wait for their turn, go on to another rank, or fail. */
+#ifndef FY_OBJECT_DELIVERY_H
+#define FY_OBJECT_DELIVERY_H
+
+#include "core/work.h"
+#include "object/object.h"
+
+fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Called before a poll for another tag keeps a message. */
+fy_hold_fn fy_message_hold;
+
+/* As fy_message_frame, while costs are counted. */
+fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame);
+
+/* Gives a queued message to the object of `record`, in its turn. FERRY_ENOMEM: it still belongs to
+ * the caller. */
+int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued);
+
+/* Reserves all memory that fy_record_admit of `messages` needs. FERRY_ENOMEM. */
+int fy_record_reserve(fy_record *record, const fy_queued_list *messages);
+
+/* Adds `messages`, for which places were reserved. */
+void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages);
+
+/* Sends a message on to where the directory says its object went. FERRY_ENOMEM: nothing happened.
+ * Any other failure ends the message. */
+int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *message, int rank,
+                       uint32_t movement);
+
+/* Puts a message on the wire. [never blocks] */
+int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message);
+
+/* The message has been handled (0) or has failed: ends its operation and its share of the work. */
+void fy_message_end_op(ferry *f, int origin, uint32_t op, int error);
+static inline void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
+{
+    if (envelope->op != 0)
+        fy_message_end_op(f, envelope->origin, envelope->op, error);
+    fy_work_finished(f, 1);
+}
+
+/* Fails a message to a destroyed object, and tells its sender to forget the object. */
+void fy_message_bounce(ferry *f, const fy_envelope *envelope);
+
+/* Fails and frees queued messages (FERRY_ENOENT: as fy_message_bounce), as far as there is memory
+ * to tell their senders. fy_failed_tell does the rest later, and returns how many. */
+void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error);
+int fy_failed_tell(ferry *f);
+
+/* Makes the overdue early messages of an object pending, without the messages missing before them.
+ * Marks the other early messages as overdue. Returns whether there were early messages. */
+bool fy_record_close_gaps(ferry *f, fy_record *record);
+
+/* Bytes held by origin, held.c. */
+
+/* Sends tokens to ranks of which this rank holds too much. With `give`, also takes back tokens from
+ * ranks of which it does not hold too much any more. */
+void fy_held_settle(ferry *f, bool give);
+
+/* A message of `origin` was forwarded to `rank`. If too many bytes wait for room there, `origin`
+ * will get a token. */
+void fy_held_passed_on(ferry *f, int origin, int rank);
+
+/* The object of `record` is about to leave: chooses the queued messages that take tokens along.
+ * Called only while there are tokens. */
+void fy_held_mark(ferry *f, const fy_record *record);
+
+/* The object has left, and its queued messages will be freed: their tokens do not count here any
+ * more. Called only while there are tokens. */
+void fy_held_leave(ferry *f, const fy_record *record);
+
+/* The object has not left after all: its queued messages take no tokens along. */
+void fy_held_stay(ferry *f, const fy_record *record);
+
+/* The object has arrived: the tokens of its queued messages count here. */
+void fy_held_arrive(ferry *f, const fy_record *record);
+
+/* Gaps, gaps.c. */
+
+/* A rank has gone. */
+void fy_gaps_peer_gone(ferry *f, int rank);
+
+/* A queued message waits before its turn. After a death it may wait in vain. */
+void fy_gaps_watch(ferry *f);
+
+/* If `gap_ns` has passed, makes the messages that have waited in vain for long pending. Returns 1
+ * if it has looked, 0 if it is too early. */
+int fy_gaps_close(ferry *f);
+
+#endif

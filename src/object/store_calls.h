@@ -1,0 +1,36 @@
+/* Store calls: the functions that a store and this layer have for each other. */
+#ifndef FY_OBJECT_STORE_CALLS_H
+#define FY_OBJECT_STORE_CALLS_H
+
+#include "object/record.h"
+
+/* The calls of a store (src/store) for the objects of this rank. The application thread makes all.
+ */
+typedef struct fy_object_store {
+    /* The data of `record` is here now. */
+    void (*keep)(ferry *f, fy_record *record);
+    /* Brings the data of `record`, which nothing else uses, to memory. FERRY_ESYSTEM: it could not,
+     * and has logged the reason. */
+    int (*fetch)(ferry *f, fy_record *record);
+    /* This rank leaves. Whether the data of `record` can go to another rank. If not, it has logged
+     * the reason, and that the data are lost. */
+    bool (*spare)(ferry *f, fy_record *record);
+    /* ferry_object_data of an object that is on disk: NULL, with an error text. */
+    void *(*absent)(ferry *f, ferry_object object);
+    void (*gone)(fy_record *record); /* `record`, which the store has, is freed */
+    void (*progress)(ferry *f);      /* part of every poll */
+    void (*end)(ferry *f);           /* the layer closes; all records are freed */
+} fy_object_store;
+
+/* The functions that a store calls: a table takes less space than exported functions. */
+typedef struct fy_object_calls {
+    fy_object_state (*state)(ferry *f, const fy_record *record);
+    bool (*unlink)(ferry *f, fy_record *record);
+    void (*rest)(ferry *f, fy_record *record);
+    void (*note_loss)(ferry *f, int error, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    void (*lock)(ferry *f);
+    void (*unlock)(ferry *f);
+} fy_object_calls;
+
+#endif
