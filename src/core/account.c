@@ -25,7 +25,7 @@ enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 8 
 
 static void record(ferry *f, uint64_t now)
 {
-    const fy_account *a = &f->account;
+    const fy_account *a = &f->head.account;
     const ferry_interval stretch = {.start_ns = a->stamp_ns,
                                     .activity = a->activity,
                                     .handler = a->handler,
@@ -38,17 +38,17 @@ static void record(ferry *f, uint64_t now)
 
 static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t handler)
 {
-    fy_account *a = &f->account;
+    fy_account *a = &f->head.account;
     uint64_t passed = now - a->stamp_ns;
     switch (a->activity) {
     case FERRY_IDLE:
-        f->stats.idle_ns += passed;
+        f->head.stats.idle_ns += passed;
         break;
     case FERRY_RUNTIME:
-        f->stats.runtime_ns += passed;
+        f->head.stats.runtime_ns += passed;
         break;
     case FERRY_TASK:
-        f->stats.task_ns += passed;
+        f->head.stats.task_ns += passed;
         break;
     case FERRY_MAIN:
         break;
@@ -62,24 +62,24 @@ static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t
 
 void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
 {
-    account_at(f, f->ops->host.now(f->port), activity, handler);
+    account_at(f, f->head.ops->host.now(f->head.port), activity, handler);
 }
 
 static void start_cpu(ferry *f, uint64_t cpu_ns)
 {
-    fy_account *a = &f->account;
+    fy_account *a = &f->head.account;
     a->cpu_ns = cpu_ns;
     a->cpu_stamp_ns = a->stamp_ns;
-    a->cpu_runtime_ns = f->stats.runtime_ns;
+    a->cpu_runtime_ns = f->head.stats.runtime_ns;
 }
 
 /* The runtime's part of the processor time between start_cpu and `now_ns`. The two clocks are read
  * one after the other. The time by which the processor's clock is ahead belongs to no part. */
 static uint64_t runtime_part(const ferry *f, uint64_t cpu_ns, uint64_t now_ns)
 {
-    const fy_account *a = &f->account;
+    const fy_account *a = &f->head.account;
     uint64_t wall = now_ns - a->cpu_stamp_ns;
-    uint64_t runtime = f->stats.runtime_ns - a->cpu_runtime_ns;
+    uint64_t runtime = f->head.stats.runtime_ns - a->cpu_runtime_ns;
     if (wall == 0 || a->cpu_stamp_ns == 0)
         return 0;
     uint64_t cpu = cpu_ns - a->cpu_ns;
@@ -89,79 +89,79 @@ static uint64_t runtime_part(const ferry *f, uint64_t cpu_ns, uint64_t now_ns)
 /* Adds the runtime's part to its time. The account has just been brought up to date. */
 static void count_cpu(ferry *f, uint64_t cpu_ns)
 {
-    f->stats.runtime_cpu_ns += runtime_part(f, cpu_ns, f->account.stamp_ns);
+    f->head.stats.runtime_cpu_ns += runtime_part(f, cpu_ns, f->head.account.stamp_ns);
 }
 
 /* The processor time at `now_ns`, if it matters. */
 static uint64_t cpu_at(const ferry *f, uint64_t now_ns)
 {
-    const fy_account *a = &f->account;
+    const fy_account *a = &f->head.account;
     uint64_t passed = now_ns - a->cpu_stamp_ns;
     return a->cpu_stamp_ns != 0 && passed < BRIEF_NS ? a->cpu_ns + passed
-                                                     : f->ops->host.cpu(f->port);
+                                                     : f->head.ops->host.cpu(f->head.port);
 }
 
 void fy_account_start_cpu(ferry *f)
 {
-    start_cpu(f, f->ops->host.cpu(f->port));
+    start_cpu(f, f->head.ops->host.cpu(f->head.port));
 }
 
 void fy_account_wait(ferry *f, uint64_t deadline_ns)
 {
     fy_stretch stretch = {0};
     fy_account_to(f, FERRY_IDLE, 0);
-    if (f->account.quiet_ns == 0 || f->done != f->account.quiet_done) {
-        f->account.quiet_ns = f->account.stamp_ns;
-        f->account.quiet_done = f->done;
+    if (f->head.account.quiet_ns == 0 || f->head.done != f->head.account.quiet_done) {
+        f->head.account.quiet_ns = f->head.account.stamp_ns;
+        f->head.account.quiet_done = f->head.done;
     }
-    if (f->account.timed)
-        count_cpu(f, cpu_at(f, f->account.stamp_ns));
-    if (f->profile != NULL)
+    if (f->head.account.timed)
+        count_cpu(f, cpu_at(f, f->head.account.stamp_ns));
+    if (f->head.profile != NULL)
         stretch = fy_profile_begin(f);
     if (f->collectives.first != NULL) {
-        uint64_t late_ns = fy_collectives_look_late(f, f->account.stamp_ns);
+        uint64_t late_ns = fy_collectives_look_late(f, f->head.account.stamp_ns);
         deadline_ns = late_ns < deadline_ns ? late_ns : deadline_ns;
     }
-    f->ops->transport.wait(f->port, FY_APP, deadline_ns);
-    if (f->profile != NULL)
+    f->head.ops->transport.wait(f->head.port, FY_APP, deadline_ns);
+    if (f->head.profile != NULL)
         fy_profile_waited(f, &stretch);
     fy_account_to(f, FERRY_RUNTIME, 0);
-    if (f->account.timed)
+    if (f->head.account.timed)
         fy_account_start_cpu(f);
 }
 
 static void call_program(ferry *f, fy_call *call, void *arg)
 {
-    if (f->profile == NULL) {
+    if (f->head.profile == NULL) {
         call(f, arg);
         return;
     }
     fy_stretch stretch = fy_profile_begin(f);
     call(f, arg);
-    fy_profile_end(f, &stretch, &f->profile->other[FY_PROFILE_APPLICATION], 0);
+    fy_profile_end(f, &stretch, &f->head.profile->other[FY_PROFILE_APPLICATION], 0);
 }
 
 static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call *call, void *arg)
 {
-    ferry_activity outer = f->account.activity;
-    uint32_t outer_handler = f->account.handler;
+    ferry_activity outer = f->head.account.activity;
+    uint32_t outer_handler = f->head.account.handler;
     fy_account_to(f, FERRY_TASK, handler);
-    uint64_t start = f->account.stamp_ns;
-    f->account.told = 0;
-    f->ops->diagnosis.doing(f->port, f->account.doing, handler, start);
+    uint64_t start = f->head.account.stamp_ns;
+    f->head.account.told = 0;
+    f->head.ops->diagnosis.doing(f->head.port, f->head.account.doing, handler, start);
     call_program(f, call, arg);
     fy_account_to(f, outer, outer_handler);
-    if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count)
-        f->handlers.entries[handler].untimed = LIGHT_CALLS;
+    if (f->head.account.stamp_ns - start < LIGHT_NS && handler < f->head.handlers.count)
+        f->head.handlers.entries[handler].untimed = LIGHT_CALLS;
 }
 
 static void open_batch(ferry *f, uint16_t handler)
 {
-    fy_account *a = &f->account;
+    fy_account *a = &f->head.account;
     /* Before the first batch no call was timed, so the activity is not known. */
     a->outer = a->timed ? a->activity : FERRY_RUNTIME;
     a->timed = true;
-    f->due |= FY_DUE_ALWAYS;
+    f->head.due |= FY_DUE_ALWAYS;
     a->outer_handler = a->handler;
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t cpu_ns = cpu_at(f, a->stamp_ns);
@@ -173,8 +173,8 @@ static void open_batch(ferry *f, uint16_t handler)
 
 static void close_batch(ferry *f)
 {
-    fy_account *a = &f->account;
-    uint64_t cpu_ns = f->ops->host.cpu(f->port);
+    fy_account *a = &f->head.account;
+    uint64_t cpu_ns = f->head.ops->host.cpu(f->head.port);
     uint64_t used_ns = cpu_ns > a->batch_cpu_ns ? cpu_ns - a->batch_cpu_ns : 0;
     uint64_t wall_ns = a->batch_end_ns - a->batch_start_ns;
     uint64_t between_ns = a->between_ns * (a->batch_tasks - 1);
@@ -183,13 +183,13 @@ static void close_batch(ferry *f)
     a->task_cpu_ns = used_ns;
     account_at(f, a->batch_end_ns, a->outer, a->outer_handler);
     a->task_cpu_ns = 0;
-    f->stats.task_ns -= between_ns;
-    f->stats.runtime_ns += between_ns;
+    f->head.stats.task_ns -= between_ns;
+    f->head.stats.runtime_ns += between_ns;
     uint64_t runtime_ns =
         between_ns == 0 ? 0 : (uint64_t)((double)used_ns * (double)between_ns / (double)wall_ns);
-    f->stats.tasks += a->batch_tasks;
-    f->stats.task_cpu_ns += used_ns - runtime_ns;
-    f->stats.runtime_cpu_ns += runtime_ns;
+    f->head.stats.tasks += a->batch_tasks;
+    f->head.stats.task_cpu_ns += used_ns - runtime_ns;
+    f->head.stats.runtime_cpu_ns += runtime_ns;
     start_cpu(f, cpu_ns);
     a->batch_tasks = 0;
     a->unread = 0;
@@ -199,38 +199,38 @@ void fy_batch_end(ferry *f)
 {
     if (!fy_batch_is_open(f))
         return;
-    f->account.batch_end_ns = f->ops->host.now(f->port);
+    f->head.account.batch_end_ns = f->head.ops->host.now(f->head.port);
     close_batch(f);
 }
 
 void fy_task_begin(ferry *f, uint16_t handler)
 {
-    fy_account *a = &f->account;
-    f->depth++;
-    f->done++;
+    fy_account *a = &f->head.account;
+    f->head.depth++;
+    f->head.done++;
     if (a->batch_tasks == 0)
         open_batch(f, handler);
     else if (a->batch_tasks == 1)
-        a->between_ns = f->ops->host.now(f->port) - a->batch_end_ns;
+        a->between_ns = f->head.ops->host.now(f->head.port) - a->batch_end_ns;
     a->doing = FY_DOING_TASK;
     a->told = 0;
-    f->ops->diagnosis.doing(f->port, FY_DOING_TASK, handler,
-                            a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
+    f->head.ops->diagnosis.doing(f->head.port, FY_DOING_TASK, handler,
+                                 a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
 }
 
 void fy_task_end(ferry *f)
 {
-    fy_account *a = &f->account;
-    f->depth--;
+    fy_account *a = &f->head.account;
+    f->head.depth--;
     a->batch_tasks++;
     if (a->unread > 0) {
         a->unread--;
         return;
     }
-    a->batch_end_ns = f->ops->host.now(f->port);
+    a->batch_end_ns = f->head.ops->host.now(f->head.port);
     uint64_t passed = a->batch_end_ns - a->batch_start_ns;
     a->unread = passed < (uint64_t)a->batch_tasks * TINY_NS ? TINY_TASKS - 1 : 0;
-    if (passed >= BATCH_NS || a->batch_tasks >= BATCH_TASKS || f->profile != NULL ||
+    if (passed >= BATCH_NS || a->batch_tasks >= BATCH_TASKS || f->head.profile != NULL ||
         f->file != NULL || f->trace.on)
         close_batch(f);
 }
@@ -238,10 +238,10 @@ void fy_task_end(ferry *f)
 /* Whether to time this call of a handler. Counts the calls down that are not timed. */
 static bool is_timed(ferry *f, uint16_t handler)
 {
-    if (f->profile != NULL || handler >= f->handlers.count ||
-        f->handlers.entries[handler].untimed == 0)
+    if (f->head.profile != NULL || handler >= f->head.handlers.count ||
+        f->head.handlers.entries[handler].untimed == 0)
         return true;
-    f->handlers.entries[handler].untimed--;
+    f->head.handlers.entries[handler].untimed--;
     return false;
 }
 
@@ -253,14 +253,14 @@ void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
         fy_task_end(f);
         return;
     }
-    f->depth++;
-    f->done++;
+    f->head.depth++;
+    f->head.done++;
     fy_doing_set(f, what, handler);
-    if (f->account.timed && is_timed(f, handler))
+    if (f->head.account.timed && is_timed(f, handler))
         run_timed(f, handler, call, arg);
     else
         call(f, arg);
-    f->depth--;
+    f->head.depth--;
 }
 
 void fy_work_shipped(ferry *f, uint64_t count)
@@ -274,9 +274,9 @@ __attribute__((cold)) int ferry_stats_get(ferry *f, ferry_stats *out)
 {
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "stats_get: the result is NULL");
-    ferry_stats stats = f->stats;
-    if (f->account.timed)
-        stats.runtime_cpu_ns +=
-            runtime_part(f, f->ops->host.cpu(f->port), f->ops->host.now(f->port));
+    ferry_stats stats = f->head.stats;
+    if (f->head.account.timed)
+        stats.runtime_cpu_ns += runtime_part(f, f->head.ops->host.cpu(f->head.port),
+                                             f->head.ops->host.now(f->head.port));
     return fy_write_sized(f, "stats_get: ferry_stats", out, &stats, sizeof stats);
 }

@@ -65,7 +65,7 @@ int ferry_background_end(ferry *f)
         return fy_fail(f, FERRY_ESTATE, "background_end: not begun");
     /* release: pairs with the acquire in drive */
     atomic_store_explicit(&background->ends, true, memory_order_release);
-    f->ops->transport.wake(f->port, FY_APP);
+    f->head.ops->transport.wake(f->head.port, FY_APP);
     /* Looks a while: going to sleep and being woken takes longer than the thread's end.
      * acquire: pairs with the release in drive */
     for (int i = 0; i < LOOKS && !atomic_load_explicit(&background->left, memory_order_acquire);

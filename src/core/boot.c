@@ -28,7 +28,7 @@ static int prepare(const ferry_options *given, ferry_options *options, fy_port_s
 static int create(fy_port *port, const ferry_options *options, ferry **out)
 {
     int error = fy_rank_create(port, options, out);
-    if (error == 0 && (*out)->rank == 0)
+    if (error == 0 && (*out)->head.rank == 0)
         fy_env_warn_unknown();
     return error;
 }
@@ -110,9 +110,9 @@ static void describe_rank(void *arg, const void *address, char *out, size_t size
 {
     const ferry *f = arg;
     (void)address;
-    int length = snprintf(out, size, "rank %d", f->rank);
-    if (f->ops->diagnosis.describe != NULL)
-        f->ops->diagnosis.describe(f->port, out + length, size - (size_t)length);
+    int length = snprintf(out, size, "rank %d", f->head.rank);
+    if (f->head.ops->diagnosis.describe != NULL)
+        f->head.ops->diagnosis.describe(f->head.port, out + length, size - (size_t)length);
 }
 
 static int run_rank(ferry *f, const program *p)

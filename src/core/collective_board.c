@@ -79,7 +79,7 @@ static inline board *board_of(const ferry *f, int rank)
 /* The private copy of this rank's line of a turn. */
 static inline line *kept_line(const ferry *f, uint32_t turn)
 {
-    return (line *)(void *)&f->collectives.boards[f->ranks] + turn % 2;
+    return (line *)(void *)&f->collectives.boards[f->head.ranks] + turn % 2;
 }
 
 static inline void publish(line *own, const line *kept)
@@ -100,7 +100,7 @@ static inline void publish(line *own, const line *kept)
 __attribute__((cold)) void fy_collective_board_repair(ferry *f)
 {
     for (uint32_t turn = 0; f->collectives.boards != NULL && turn < 2; turn++) {
-        line *own = &board_of(f, f->rank)->lines[turn];
+        line *own = &board_of(f, f->head.rank)->lines[turn];
         if (memcmp((void *)own, (void *)kept_line(f, turn), sizeof(line)) == 0)
             continue;
         fy_log(f, "its line of the board was overwritten: it is written again");
@@ -110,13 +110,13 @@ __attribute__((cold)) void fy_collective_board_repair(ferry *f)
 
 __attribute__((cold)) int fy_collective_board_init(ferry *f)
 {
-    if (f->ops->heap.board == NULL || f->ops->heap.rouse == NULL)
+    if (f->head.ops->heap.board == NULL || f->head.ops->heap.rouse == NULL)
         return 0;
-    void **boards = fy_calloc(1, (size_t)f->ranks * sizeof(*boards) + 2 * sizeof(line));
+    void **boards = fy_calloc(1, (size_t)f->head.ranks * sizeof(*boards) + 2 * sizeof(line));
     if (boards == NULL)
         return FERRY_ENOMEM;
-    for (int rank = 0; rank < f->ranks; rank++) {
-        char *whole = f->ops->heap.board(f->port, rank);
+    for (int rank = 0; rank < f->head.ranks; rank++) {
+        char *whole = f->head.ops->heap.board(f->head.port, rank);
         if (whole == NULL) {
             free(boards);
             return 0;
@@ -141,14 +141,14 @@ static void wake_sleepers(ferry *f, const fy_collective *c)
         /* seq_cst: after the fence that follows our line, or the store of our announcement; pairs
          * with the store in sleep_a_while */
         if (i != c->self && atomic_load(&board_of(f, fy_group_rank(c->group, i))->waiting))
-            f->ops->heap.rouse(f->port, fy_group_rank(c->group, i));
+            f->head.ops->heap.rouse(f->head.port, fy_group_rank(c->group, i));
 }
 
 void fy_collective_board_announce(ferry *f, const fy_collective *c)
 {
     if (f->collectives.boards == NULL)
         return;
-    announcement *a = &board_of(f, f->rank)->announced;
+    announcement *a = &board_of(f, f->head.rank)->announced;
     /* seq_cst: no reader takes the old number for the new call, or the other way round */
     atomic_store(&a->number, 0);
     atomic_store(&a->call[0], c->call.what);
@@ -225,7 +225,7 @@ static void look_for_gone(ferry *f, fy_collective *c, int next, uint32_t turn)
 static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
                           fy_patience *patience)
 {
-    _Atomic uint32_t *waiting = &board_of(f, f->rank)->waiting;
+    _Atomic uint32_t *waiting = &board_of(f, f->head.rank)->waiting;
     /* seq_cst: before the last look; pairs with the load in wake_sleepers */
     atomic_store(waiting, 1);
     if (!all_have_come(f, c, turn, next) && c->error == 0)
@@ -315,7 +315,7 @@ void fy_collective_board_run(ferry *f, fy_collective *c)
     if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
         copy_values(kept->value, c->what.in, c->size_bytes);
     kept->number = c->number;
-    publish(&board_of(f, f->rank)->lines[turn % 2], kept);
+    publish(&board_of(f, f->head.rank)->lines[turn % 2], kept);
     await_all(f, c, turn);
     if (c->error != 0)
         return;

@@ -202,7 +202,7 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
     int error = read_request(f, given, &known);
     uint32_t op = 0;
     if (error == 0)
-        error = fy_op_start(f, track, f->rank, 0, 0, &op);
+        error = fy_op_start(f, track, f->head.rank, 0, 0, &op);
     if (error != 0)
         return error;
     fy_collective *c = fy_collective_begin(f, what, false);

@@ -72,7 +72,7 @@ static int check_side(ferry *f, const ferry_collective *what, const void *at, co
 
 static int check_sides(ferry *f, const ferry_collective *what, size_t value_bytes)
 {
-    bool at_root = f->rank == what->root;
+    bool at_root = f->head.rank == what->root;
     int self = group_of(f, what)->self;
     bool reads = flags_of(what) & (at_root ? FY_READS | FY_READS_AT_ROOT : FY_READS);
     bool writes = flags_of(what) & (at_root ? FY_WRITES | FY_WRITES_AT_ROOT : FY_WRITES);
@@ -89,7 +89,7 @@ static int check_sides(ferry *f, const ferry_collective *what, size_t value_byte
     if (own != NULL && (in_counts || out_counts || kind == FERRY_REDUCE_SCATTER) &&
         own[self] != what->count)
         return fy_fail(f, FERRY_EINVAL, "%s: the piece of rank %d has %zu values, count is %zu",
-                       name_of(what), f->rank, own[self], what->count);
+                       name_of(what), f->head.rank, own[self], what->count);
     int error = 0;
     in_counts = in_counts || kind == FERRY_REDUCE_SCATTER;
     if (reads)
@@ -118,7 +118,7 @@ int fy_collective_check_group(ferry *f, const fy_group *group, const char *name)
         error =
             fy_fail(f, FERRY_ESTATE,
                     "%s: rank %d is a member of no group before its first ferry_quiesce has ended",
-                    name, f->rank);
+                    name, f->head.rank);
     return error;
 }
 

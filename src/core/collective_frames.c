@@ -137,7 +137,7 @@ static void tell_all(ferry *f, const fy_collective *c, int error, const abort_no
 
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
 {
-    const abort_note note = {{f->rank, rank}, {c->call, *other}};
+    const abort_note note = {{f->head.rank, rank}, {c->call, *other}};
     /* A rank that makes other calls may have registered other handlers for that reason. */
     if (c->call.what == other->what && c->call.signature != other->signature) {
         fy_loss_compare(f, rank, c->number);
@@ -246,7 +246,7 @@ static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *fr
         uint64_t sent = varies ? frame->words[1] : frame->size_bytes;
         c->error = fail(f, c->group, c->number, FERRY_EINVAL,
                         "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
-                        name_of(&c->call), post->source, sent, f->rank, post->size_bytes);
+                        name_of(&c->call), post->source, sent, f->head.rank, post->size_bytes);
         return;
     }
     if (frame->size_bytes > 0)
@@ -351,7 +351,7 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
         if (frame->aux == group->done)
             describe(&group->done_call, texts[1], sizeof(texts[1]));
         (void)fail(f, group, frame->aux, FERRY_EINVAL, "rank %d %s, rank %d %s", source, texts[0],
-                   f->rank, texts[1]);
+                   f->head.rank, texts[1]);
     }
     fy_loss_note(f, FERRY_EINVAL, "%s", f->error_text);
 }
@@ -473,7 +473,7 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
 static void look_missing(ferry *f, fy_collective *c)
 {
     const fy_step *step = &c->steps[c->at];
-    int rank = f->rank;
+    int rank = f->head.rank;
     if (c->at < c->step_count && step->kind == FY_STEP_AWAIT)
         rank = c->posts[step->rank].source;
     else if (c->at < c->step_count && step->kind == FY_STEP_SEND)

@@ -9,14 +9,14 @@
 
 int fy_collectives_init(ferry *f)
 {
-    uint64_t *members = fy_calloc(fy_set_words(f->ranks), sizeof(*members));
+    uint64_t *members = fy_calloc(fy_set_words(f->head.ranks), sizeof(*members));
     if (members == NULL)
         return FERRY_ENOMEM;
     /* A rank that joined later is in no group yet. */
-    int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
-    for (int rank = 0; rank < starting && f->rank < starting; rank++)
+    int starting = f->info.starting != 0 ? f->info.starting : f->head.ranks;
+    for (int rank = 0; rank < starting && f->head.rank < starting; rank++)
         fy_set_add(members, rank);
-    f->collectives.group = fy_group_create(members, f->ranks, f->rank);
+    f->collectives.group = fy_group_create(members, f->head.ranks, f->head.rank);
     free(members);
     return f->collectives.group == NULL ? FERRY_ENOMEM : fy_collective_board_init(f);
 }
@@ -32,9 +32,9 @@ static void lose(const ferry *f, fy_group *group, int rank, bool died)
 int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
 {
     fy_collectives *all = &f->collectives;
-    fy_group *group = fy_group_create(set, f->ranks, f->rank);
+    fy_group *group = fy_group_create(set, f->head.ranks, f->head.rank);
     if (group == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->ranks);
+        return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->head.ranks);
     /* Ranks that were present for the root may have gone here since. */
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, fy_group_rank(group, i)))

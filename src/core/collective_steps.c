@@ -108,7 +108,7 @@ void fy_collectives_advance(ferry *f)
     /* A program that polls never sleeps. */
     if (++f->collectives.polls == LATE_POLLS) {
         f->collectives.polls = 0;
-        (void)fy_collectives_look_late(f, f->ops->host.now(f->port));
+        (void)fy_collectives_look_late(f, f->head.ops->host.now(f->head.port));
     }
 }
 

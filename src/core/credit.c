@@ -62,7 +62,7 @@ int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch)
 {
     const fy_frame frame = {
         .kind = FY_KIND_CREDIT, .word_count = 2, .words = {(uint64_t)(int64_t)tokens, epoch}};
-    if (rank != f->rank)
+    if (rank != f->head.rank)
         return fy_send(f, FY_CONTROL, rank, &frame);
     fy_control_lock(f);
     add(f, tokens, epoch);

@@ -51,7 +51,7 @@ static void choose(const ferry *f, const fy_group *parent, entry *entries, fy_gr
     qsort(entries, (size_t)group->size, sizeof(*entries), by_key);
     for (int i = 0; i < group->size; i++) {
         group->ranks[i] = fy_group_rank(parent, entries[i].place);
-        if (group->ranks[i] == f->rank)
+        if (group->ranks[i] == f->head.rank)
             group->self = i;
     }
     group->id = (uint64_t)group->ranks[0] << 32 | entries[0].made;
@@ -64,7 +64,7 @@ static int check_lists(ferry *f, const fy_group *parent, const entry *entries)
         if (entries[place].list != own->list)
             return fy_fail(f, FERRY_EINVAL,
                            "group_create: rank %d gives another list of ranks than rank %d",
-                           fy_group_rank(parent, place), f->rank);
+                           fy_group_rank(parent, place), f->head.rank);
     return 0;
 }
 
@@ -141,12 +141,12 @@ int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key, ferry_
 
 static int check_ranks(ferry *f, const fy_group *parent, const int *ranks, int count)
 {
-    uint64_t *listed = fy_calloc(fy_set_words(f->ranks), sizeof(*listed));
+    uint64_t *listed = fy_calloc(fy_set_words(f->head.ranks), sizeof(*listed));
     int error =
         listed == NULL ? fy_fail(f, FERRY_ENOMEM, "group: no memory for %d ranks", count) : 0;
     for (int i = 0; i < count && error == 0; i++) {
         int rank = ranks[i];
-        bool known = rank >= 0 && rank < f->ranks;
+        bool known = rank >= 0 && rank < f->head.ranks;
         if (known && fy_group_place(parent, rank) < 0 && fy_peer_is_gone(f, rank))
             error = fy_not_member(f, "group_create", rank);
         else if (!known || fy_group_place(parent, rank) < 0)
@@ -175,7 +175,7 @@ int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int coun
     entry own = {.colour = FERRY_NO_COLOUR, .list = 1 + (uint32_t)count};
     for (int i = 0; i < count; i++) {
         own.list = (own.list ^ (uint32_t)ranks[i]) * 16777619u;
-        if (ranks[i] == f->rank)
+        if (ranks[i] == f->head.rank)
             own.colour = 0, own.key = i;
     }
     return make(f, from, own, out);
@@ -204,5 +204,5 @@ int ferry_group_rank(const ferry *f, const ferry_group *group, int place)
 
 int ferry_group_place(const ferry *f, const ferry_group *group, int rank)
 {
-    return rank < 0 || rank >= f->ranks ? -1 : fy_group_place(known(f, group), rank);
+    return rank < 0 || rank >= f->head.ranks ? -1 : fy_group_place(known(f, group), rank);
 }

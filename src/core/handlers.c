@@ -24,7 +24,7 @@ static uint32_t sign(uint32_t signature, const char *name, fy_handler_kind kind)
 
 uint32_t fy_handlers_signature(const ferry *f)
 {
-    const fy_handlers *h = &f->handlers;
+    const fy_handlers *h = &f->head.handlers;
     return h->count == 0 ? NO_SIGNATURE : h->entries[h->count - 1].signature;
 }
 
@@ -46,7 +46,7 @@ static bool grow(fy_handlers *h)
 int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *fn,
                    ferry_handler *out)
 {
-    fy_handlers *h = &f->handlers;
+    fy_handlers *h = &f->head.handlers;
     if (name == NULL || fn == NULL || out == NULL)
         return fy_fail(f, FERRY_EINVAL, "handler_register: %s is missing",
                        name == NULL ? "the name"
@@ -69,19 +69,19 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *
                            .kind = (uint8_t)kind,
                            .signature = sign(fy_handlers_signature(f), h->names[index], kind)};
     h->count++;
-    f->ops->diagnosis.name_handler(f->port, (uint16_t)index, h->names[index]);
+    f->head.ops->diagnosis.name_handler(f->head.port, (uint16_t)index, h->names[index]);
     out->index = (uint16_t)index;
     return 0;
 }
 
 uint32_t fy_handler_signature(const ferry *f, uint16_t index)
 {
-    return index < f->handlers.count ? f->handlers.entries[index].signature : 0;
+    return index < f->head.handlers.count ? f->head.handlers.entries[index].signature : 0;
 }
 
 const char *fy_handler_name(const ferry *f, uint16_t index)
 {
-    return index < f->handlers.count ? f->handlers.names[index] : "(unknown)";
+    return index < f->head.handlers.count ? f->head.handlers.names[index] : "(unknown)";
 }
 
 int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *type)
@@ -98,9 +98,9 @@ int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *ty
 
 void fy_handlers_fini(ferry *f)
 {
-    free(f->handlers.entries);
-    free(f->handlers.names);
-    f->handlers = (fy_handlers){0};
+    free(f->head.handlers.entries);
+    free(f->head.handlers.names);
+    f->head.handlers = (fy_handlers){0};
 }
 
 int ferry_handler_register(ferry *f, const char *name, ferry_request_fn *fn, ferry_handler *out)

@@ -60,7 +60,7 @@ typedef struct fy_account {
 
 /* The first fields of a rank, which every layer may read for each message. They are constant after
  * open, except for the counters. */
-typedef struct __attribute__((may_alias)) fy_head {
+typedef struct fy_head {
     fy_port *port;
     const fy_port_ops *ops;
     int rank, ranks;
@@ -72,8 +72,8 @@ typedef struct __attribute__((may_alias)) fy_head {
     fy_account account;
     struct fy_peer **peer_pages; /* peer.h */
     int32_t *successors;         /* by rank, of those that have left; else -1; NULL: nobody has */
-    uint32_t complete_frames;
-    uint64_t done;
+    uint32_t complete_frames;    /* of this round, see fy_progress */
+    uint64_t done;               /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
     size_t owed_bytes;   /* of copies and records of operations that wait here, in no queue */
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */

@@ -15,7 +15,7 @@ int fy_join_word(ferry *f, int rank, const fy_frame *frame)
         return FERRY_ENOMEM;
     int error = fy_send(f, FY_DATA, rank, frame);
     if (error == 0) {
-        f->work_created++;
+        f->head.work_created++;
         (void)fy_work_leaves(f, rank, 1); /* there is a record */
     }
     return error;
@@ -32,8 +32,8 @@ void fy_join_ready(ferry *f)
     if (f->ready || f->collectives.group->self >= 0)
         return;
     f->ready = true;
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (rank != f->rank && !fy_peer_is_gone(f, rank))
+    for (int rank = 0; rank < f->head.ranks; rank++)
+        if (rank != f->head.rank && !fy_peer_is_gone(f, rank))
             say_ready(f, rank);
 }
 
@@ -52,6 +52,6 @@ fy_verdict fy_ready_deliver(ferry *f, int source, const fy_frame *frame)
         fy_set_add(f->peers.ready, source);
         fy_layers_members(f);
     }
-    f->work_finished++;
+    f->head.work_finished++;
     return FY_TAKEN;
 }

@@ -27,15 +27,15 @@ static int make_leaves(ferry *f)
 {
     if (f->leaves != NULL)
         return 0;
-    size_t words = fy_set_words(f->ranks), ranks = (size_t)f->ranks;
+    size_t words = fy_set_words(f->head.ranks), ranks = (size_t)f->head.ranks;
     fy_leaves *l = fy_calloc(1, sizeof(*l) + 6 * words * sizeof(uint64_t) +
-                                    ranks * (2 * sizeof(uint32_t) + sizeof(*f->successors)));
+                                    ranks * (2 * sizeof(uint32_t) + sizeof(*f->head.successors)));
     if (l == NULL)
         return FERRY_ENOMEM;
     uint64_t *sets = (uint64_t *)(l + 1);
     uint32_t *promised = (uint32_t *)(sets + 6 * words);
-    f->successors = (int32_t *)(promised + 2 * ranks);
-    memset(f->successors, -1, ranks * sizeof(*f->successors));
+    f->head.successors = (int32_t *)(promised + 2 * ranks);
+    memset(f->head.successors, -1, ranks * sizeof(*f->head.successors));
     *l = (fy_leaves){.leaving = sets,
                      .waiting = sets + words,
                      .asked = {sets + 2 * words, sets + 3 * words},
@@ -43,7 +43,7 @@ static int make_leaves(ferry *f)
                      .promised = promised,
                      .last = promised + ranks};
     f->leaves = l;
-    f->due |= FY_DUE_ALWAYS;
+    f->head.due |= FY_DUE_ALWAYS;
     return 0;
 }
 
@@ -57,13 +57,13 @@ bool fy_peer_takes(const ferry *f, int rank)
     bool known = rank < f->info.starting || f->info.starting == 0 ||
                  fy_set_has(f->peers.ready, rank) ||
                  fy_group_place(f->collectives.group, rank) >= 0;
-    return known && rank != f->rank && !fy_peer_is_gone(f, rank) && !fy_peer_leaves(f, rank);
+    return known && rank != f->head.rank && !fy_peer_is_gone(f, rank) && !fy_peer_leaves(f, rank);
 }
 
 int fy_peer_taker(const ferry *f, int after)
 {
-    for (int i = 1; i <= f->ranks; i++) {
-        int rank = (int)(((int64_t)after + i) % f->ranks);
+    for (int i = 1; i <= f->head.ranks; i++) {
+        int rank = (int)(((int64_t)after + i) % f->head.ranks);
         if (fy_peer_takes(f, rank))
             return rank;
     }
@@ -95,11 +95,11 @@ static void note_leaving(ferry *f, int rank, uint32_t last)
 static bool note_successor(ferry *f, int whose, int who)
 {
     int end = who;
-    for (int hops = 0; f->successors[end] >= 0 && hops <= f->ranks; hops++)
-        end = f->successors[end];
-    if (end == whose || whose == f->rank)
+    for (int hops = 0; f->head.successors[end] >= 0 && hops <= f->head.ranks; hops++)
+        end = f->head.successors[end];
+    if (end == whose || whose == f->head.rank)
         return false;
-    f->successors[whose] = who;
+    f->head.successors[whose] = who;
     return true;
 }
 
@@ -108,7 +108,7 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
     uint64_t whose = frame->words[1], who = frame->words[2];
     if (frame->word_count != LEAVE_WORDS || frame->words[0] > LEAVE_KNOWN ||
         (frame->words[0] == LEAVE_SUCCESSOR &&
-         (whose >= (uint64_t)f->ranks || who >= (uint64_t)f->ranks || whose == who))) {
+         (whose >= (uint64_t)f->head.ranks || who >= (uint64_t)f->head.ranks || whose == who))) {
         fy_bad_frame(f, source, frame, "word of a rank that leaves");
         return FY_TAKEN;
     }
@@ -155,7 +155,7 @@ static int may(ferry *f, int rank)
 void fy_leave_answer(ferry *f)
 {
     fy_leaves *l = f->leaves;
-    for (int rank = 0; rank < f->ranks && l->waiting_count > 0; rank++) {
+    for (int rank = 0; rank < f->head.ranks && l->waiting_count > 0; rank++) {
         if (!fy_set_has(l->waiting, rank) ||
             (!fy_peer_is_gone(f, rank) && (!is_settled(f, rank) || may(f, rank) == FERRY_ENOMEM)))
             continue;
@@ -166,9 +166,9 @@ void fy_leave_answer(ferry *f)
 
 void fy_leave_tell(ferry *f, int rank)
 {
-    for (int whose = 0; f->leaves != NULL && whose < f->ranks; whose++)
-        if (f->successors[whose] >= 0)
-            (void)send(f, rank, LEAVE_SUCCESSOR, whose, f->successors[whose]);
+    for (int whose = 0; f->leaves != NULL && whose < f->head.ranks; whose++)
+        if (f->head.successors[whose] >= 0)
+            (void)send(f, rank, LEAVE_SUCCESSOR, whose, f->head.successors[whose]);
 }
 
 /* Asks all ranks, or `only` if it is not -1, that have not been asked in this step. Returns whether
@@ -177,11 +177,12 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
 {
     fy_leaves *l = f->leaves;
     bool all = true;
-    for (int rank = 0; rank < f->ranks; rank++) {
-        if (rank == f->rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
+    for (int rank = 0; rank < f->head.ranks; rank++) {
+        if (rank == f->head.rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
             continue;
         if (!fy_set_has(l->asked[step], rank) &&
-            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->rank, word) == 0)
+            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->head.rank,
+                 word) == 0)
             fy_set_add(l->asked[step], rank);
         all = all && fy_set_has(l->answered[step], rank);
     }
@@ -191,7 +192,7 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
 /* Whether all objects that other ranks have sent here have come. */
 static bool all_came(ferry *f)
 {
-    for (int rank = 0; rank < f->ranks; rank++) {
+    for (int rank = 0; rank < f->head.ranks; rank++) {
         if (f->leaves->promised[rank] == 0 || fy_peer_is_gone(f, rank))
             continue;
         const fy_peer *peer = fy_peer_of(f, rank);
@@ -215,15 +216,15 @@ static bool layers_leave(ferry *f, int successor)
 static void name_anew(ferry *f)
 {
     fy_leaves *l = f->leaves;
-    for (size_t i = 0; i < fy_set_words(f->ranks); i++)
+    for (size_t i = 0; i < fy_set_words(f->head.ranks); i++)
         l->asked[FY_LEAVE_NAMES][i] = l->answered[FY_LEAVE_NAMES][i] = 0;
 }
 
 /* Whether nothing that came before the answers is left to handle. */
 static bool is_empty(ferry *f)
 {
-    return !f->ops->transport.pending(f->port, FY_DATA) &&
-           !f->ops->transport.pending(f->port, FY_CONTROL) && fy_rank_idle(f) &&
+    return !f->head.ops->transport.pending(f->head.port, FY_DATA) &&
+           !f->head.ops->transport.pending(f->head.port, FY_CONTROL) && fy_rank_idle(f) &&
            fy_rank_is_drained(f);
 }
 
@@ -237,7 +238,7 @@ static void part(ferry *f)
         if (!all_answered(f, FY_LEAVE_ASKS, (int)f->collectives.group->number, -1))
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
-        int successor = stands ? named : fy_peer_taker(f, f->rank);
+        int successor = stands ? named : fy_peer_taker(f, f->head.rank);
         /* Without a successor this rank does not wait for objects. Two leaving ranks may have sent
          * each other objects whose type the other does not know: these never arrive. */
         if (successor < 0)
@@ -257,7 +258,7 @@ int fy_leave(ferry *f)
 {
     if (make_leaves(f) != 0)
         return fy_fail(f, FERRY_ENOMEM, "leave: no memory");
-    fy_set_add(f->leaves->leaving, f->rank);
+    fy_set_add(f->leaves->leaving, f->head.rank);
     fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
     fy_credit_waive(f);
     fy_rank_drain(f);
@@ -276,7 +277,7 @@ int fy_move_leaves(ferry *f, int rank, uint64_t count)
         return FERRY_ENOMEM;
     peer->moved_out++;
     peer->work_sent += count;
-    f->work_finished += count;
+    f->head.work_finished += count;
     return 0;
 }
 

@@ -19,7 +19,7 @@ enum { LOAN_MIN_BYTES = 4096 };
 bool fy_may_lend(const ferry *f, int rank, const void *data, size_t size_bytes, uint32_t op)
 {
     return size_bytes >= LOAN_MIN_BYTES && op != 0 && (op & FY_OP_ON_ARRIVAL) == 0 &&
-           rank != f->rank && fy_mail_marks(f, rank) != NULL &&
+           rank != f->head.rank && fy_mail_marks(f, rank) != NULL &&
            fy_mail_is_shared(f, data, size_bytes);
 }
 

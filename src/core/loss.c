@@ -27,8 +27,8 @@ static void tell_all(ferry *f)
                             .words = {LOSS_NOTE, (uint64_t)(int64_t)loss->error},
                             .data = loss->reason,
                             .size_bytes = strlen(loss->reason)};
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (rank != f->rank && !fy_peer_is_gone(f, rank))
+    for (int rank = 0; rank < f->head.ranks; rank++)
+        if (rank != f->head.rank && !fy_peer_is_gone(f, rank))
             (void)fy_send(f, FY_DATA, rank, &frame); /* without memory: it waits for our end */
 }
 
@@ -70,7 +70,7 @@ void fy_loss_end(ferry *f, int status)
     enum { POLLS_MAX = 64 };
     const fy_loss *loss = &f->loss;
     for (int i = 0; i < POLLS_MAX && loss->error == 0 && f->peers.fn == NULL; i++)
-        if (f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, take_note, f) == 0)
+        if (f->head.ops->transport.poll(f->head.port, FY_DATA, FY_POLL_BUDGET, take_note, f) == 0)
             break;
     if (loss->error != 0)
         tell_all(f);
@@ -78,8 +78,8 @@ void fy_loss_end(ferry *f, int status)
         fy_loss_note(f, FERRY_EPEER, DIED, loss->dead - 1, fy_peer_outcome(f, loss->dead - 1));
     else
         fy_loss_note(f, FERRY_EPEER, "rank %d ended with exit status %d; its work is lost%s%s",
-                     f->rank, status & 0xff, f->error_text[0] != '\0' ? "; its last error: " : "",
-                     f->error_text);
+                     f->head.rank, status & 0xff,
+                     f->error_text[0] != '\0' ? "; its last error: " : "", f->error_text);
 }
 
 static void tell_bad(ferry *f)
@@ -88,7 +88,7 @@ static void tell_bad(ferry *f)
     fy_loss_note(f, FERRY_ELOST,
                  "rank %d dropped a malformed frame from rank %d, as %s: kind %u, %u words, "
                  "handler %u, %llu bytes",
-                 f->rank, bad->source, bad->what, bad->kind, bad->word_count, bad->handler,
+                 f->head.rank, bad->source, bad->what, bad->kind, bad->word_count, bad->handler,
                  (unsigned long long)bad->size_bytes);
 }
 
@@ -138,8 +138,8 @@ void fy_loss_compare(ferry *f, int rank, uint32_t number)
     const fy_frame frame = {.kind = FY_KIND_LOSS,
                             .word_count = LOSS_WORDS,
                             .words = {LOSS_HANDLERS, number},
-                            .data = f->handlers.names,
-                            .size_bytes = f->handlers.count * sizeof(*f->handlers.names)};
+                            .data = f->head.handlers.names,
+                            .size_bytes = f->head.handlers.count * sizeof(*f->head.handlers.names)};
     uint64_t compared = (uint64_t)signature << 32 | number;
     if (f->loss.compared != compared && fy_join_word(f, rank, &frame) == 0)
         f->loss.compared = compared;
@@ -150,7 +150,7 @@ void fy_loss_compare(ferry *f, int rank, uint32_t number)
 static void compare(ferry *f, int source, const char *theirs, uint32_t count, uint32_t number)
 {
     enum { BYTES = FY_HANDLER_NAME_BYTES };
-    const fy_handlers *h = &f->handlers;
+    const fy_handlers *h = &f->head.handlers;
     char texts[2][BYTES + 2] = {"missing", "missing"}, reason[FY_REASON_BYTES];
     uint32_t i = 1;
     while (i < count && i < h->count && strncmp(h->names[i], theirs + i * BYTES, BYTES) == 0)
@@ -163,7 +163,7 @@ static void compare(ferry *f, int source, const char *theirs, uint32_t count, ui
         reason, sizeof(reason),
         "ranks %d and %d have registered different handlers: handler %u is %s on rank %d "
         "and %s on rank %d; every rank must register the same in the same order",
-        f->rank, source, i, texts[0], f->rank, texts[1], source);
+        f->head.rank, source, i, texts[0], f->head.rank, texts[1], source);
     if (number == 0)
         fy_loss_note(f, FERRY_EINVAL, "%s", reason);
     else
@@ -177,9 +177,10 @@ fy_verdict fy_loss_deliver(ferry *f, int source, const fy_frame *frame)
     } else if (frame->words[0] == LOSS_HANDLERS) {
         if (fy_work_arrives(f, source, 1) != 0)
             return FY_LEAVE;
-        compare(f, source, frame->data, (uint32_t)(frame->size_bytes / sizeof(*f->handlers.names)),
+        compare(f, source, frame->data,
+                (uint32_t)(frame->size_bytes / sizeof(*f->head.handlers.names)),
                 (uint32_t)frame->words[1]);
-        f->work_finished++;
+        f->head.work_finished++;
     } else if (f->loss.error == 0 &&
                ((int64_t)frame->words[1] != FERRY_EPEER || f->peers.fn == NULL)) {
         int64_t error = (int64_t)frame->words[1];

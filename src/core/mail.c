@@ -34,13 +34,15 @@ fy_frame fy_mail_frame(fy_mail_kind kind)
 
 fy_mail_mark *fy_mail_marks(const ferry *f, int rank)
 {
-    char *board = f->ops->heap.board == NULL ? NULL : f->ops->heap.board(f->port, rank);
+    char *board =
+        f->head.ops->heap.board == NULL ? NULL : f->head.ops->heap.board(f->head.port, rank);
     return board == NULL ? NULL : (fy_mail_mark *)(void *)(board + FY_BOARD_MARKS_OFFSET);
 }
 
 bool fy_mail_is_shared(const ferry *f, const void *data, size_t size_bytes)
 {
-    return f->ops->heap.owner != NULL && f->ops->heap.owner(f->port, FY_APP, data, size_bytes) >= 0;
+    return f->head.ops->heap.owner != NULL &&
+           f->head.ops->heap.owner(f->head.port, FY_APP, data, size_bytes) >= 0;
 }
 
 void fy_mail_table_init(fy_mail *mail)

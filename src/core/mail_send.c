@@ -17,7 +17,7 @@ static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
 {
     fy_mail *mail = &f->mail;
     o->mark = -1;
-    fy_mail_mark *marks = fy_mail_marks(f, f->rank);
+    fy_mail_mark *marks = fy_mail_marks(f, f->head.rank);
     if (mail->marks == UINT32_MAX || marks == NULL || fy_mail_marks(f, o->rank) == NULL ||
         !fy_mail_is_shared(f, o->data, o->size_bytes))
         return;
@@ -41,7 +41,7 @@ static __attribute__((noinline)) void forget_offer(ferry *f, fy_offer *o)
     if (o->mark >= 0) {
         /* acquire: if the target took the message first, it has read all of it (copy_offer);
          * release: before what the program writes there now */
-        atomic_exchange_explicit(&fy_mail_marks(f, f->rank)[o->mark].number, 0,
+        atomic_exchange_explicit(&fy_mail_marks(f, f->head.rank)[o->mark].number, 0,
                                  memory_order_acq_rel);
         f->mail.marks &= ~(1u << o->mark);
     }

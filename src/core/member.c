@@ -19,7 +19,7 @@ int ferry_member_rank(const ferry *f, int place)
 int ferry_member_place(const ferry *f, int rank)
 {
     const fy_group *group = f->collectives.group;
-    return rank >= 0 && rank < f->ranks ? fy_group_place(group, rank) : -1;
+    return rank >= 0 && rank < f->head.ranks ? fy_group_place(group, rank) : -1;
 }
 
 int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
@@ -27,14 +27,14 @@ int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
     int number, error;
     if (count < 1 || first == NULL)
         return fy_fail(f, FERRY_EINVAL, "spawn: count is %d, or first is NULL", count);
-    if (f->ops->members.spawn_ranks == NULL)
-        return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->ops->name);
-    error = f->ops->members.spawn_ranks(f->port, count, argv, &number);
+    if (f->head.ops->members.spawn_ranks == NULL)
+        return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->head.ops->name);
+    error = f->head.ops->members.spawn_ranks(f->head.port, count, argv, &number);
     if (error != 0)
         return fy_fail(f, error, "spawn: %s", fy_error_text());
     for (int rank = number; rank < number + count; rank++) {
         fy_set_add(f->peers.awaited, rank);
-        f->work_created++;
+        f->head.work_created++;
     }
     *first = number;
     return 0;
@@ -45,7 +45,7 @@ int ferry_leave(ferry *f)
     int error = fy_check_outside(f, "leave");
     if (error == 0 && !f->info.leaves)
         error = fy_fail(f, FERRY_ENOTSUP, "leave: not on port %s, whose ranks end together",
-                        f->ops->name);
+                        f->head.ops->name);
     if (error == 0 && f->left)
         error = fy_fail(f, FERRY_ESTATE, "leave: this rank has left");
     if (error == 0)

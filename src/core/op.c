@@ -94,7 +94,7 @@ static void release(fy_ops *ops, fy_op_record *record)
 static void start_timer(ferry *f, fy_op_record *record, uint64_t timeout_ns)
 {
     fy_ops *ops = &f->ops_table;
-    uint64_t now = f->ops->host.now(f->port);
+    uint64_t now = f->head.ops->host.now(f->head.port);
     if (timeout_ns > UINT64_MAX / 2 - now)
         return; /* it never times out */
     record->timeout_ns = timeout_ns;
@@ -116,7 +116,7 @@ static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
 {
     fy_ops *ops = &f->ops_table;
     if (timeout_ns != 0 && ops->wheel == NULL &&
-        (ops->wheel = fy_wheel_create(f->ops->host.now(f->port))) == NULL)
+        (ops->wheel = fy_wheel_create(f->head.ops->host.now(f->head.port))) == NULL)
         return NULL;
     if (ops->free_records == NULL && !grow(ops))
         return NULL;
@@ -155,7 +155,7 @@ static void fill(const ferry *f, fy_op_record *record, const ferry_track *track)
     record->callbacks[FERRY_FAILED] = track->failed;
     record->args[FERRY_FAILED] = track->failed_arg;
     record->handle = track->op;
-    fill_receipt(&record->receipt, f->rank);
+    fill_receipt(&record->receipt, f->head.rank);
     record->gone = NULL;
     record->gone_arg = NULL;
     record->timeout_ns = 0;
@@ -331,7 +331,7 @@ static void end_record(ferry *f, fy_op_record *record, int error)
     ops->pending--;
     ops->lazy -= record->lazy;
     ops->aside -= record->aside;
-    f->done++;
+    f->head.done++;
     if (record->queued || record->callbacks[fy_op_event_of(record)] != NULL)
         fy_op_queue_event(f, record);
     else
@@ -357,8 +357,9 @@ __attribute__((cold)) void fy_op_give_up(ferry *f, fy_op_record *record, int err
 static bool fails_later(const ferry *f, const fy_op_record *record, int error)
 {
     int rank = record->receipt.rank;
-    return error == FERRY_EPEER && record->state == FY_OP_PENDING && rank != f->rank && rank >= 0 &&
-           !fy_peer_is_gone(f, rank) && f->ops->members.peer(f->port, rank) != FY_PEER_ALIVE;
+    return error == FERRY_EPEER && record->state == FY_OP_PENDING && rank != f->head.rank &&
+           rank >= 0 && !fy_peer_is_gone(f, rank) &&
+           f->head.ops->members.peer(f->head.port, rank) != FY_PEER_ALIVE;
 }
 
 static void end_open(ferry *f, fy_op_record *record, int error)

@@ -46,7 +46,8 @@ static void explain(const ferry *f, const fy_op_record *record, char *text)
     switch (r->error) {
     case FERRY_EPEER:
         snprintf(text, REASON_BYTES, "rank %d %s", r->rank,
-                 r->rank == f->rank ? "needs a rank that is gone" : fy_peer_outcome(f, r->rank));
+                 r->rank == f->head.rank ? "needs a rank that is gone"
+                                         : fy_peer_outcome(f, r->rank));
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
@@ -58,7 +59,7 @@ static void explain(const ferry *f, const fy_op_record *record, char *text)
         break;
     case FERRY_ETIMEDOUT:
         snprintf(text, REASON_BYTES, "no end %s %s within %.3f ms",
-                 r->rank == f->rank ? "on" : "from", name_rank(r->rank, name),
+                 r->rank == f->head.rank ? "on" : "from", name_rank(r->rank, name),
                  (double)record->timeout_ns / 1e6);
         break;
     case FERRY_ETOOLONG:

@@ -26,7 +26,7 @@ int fy_ops_expire(ferry *f)
         ops->polls_left = INT32_MAX;
         return 0;
     }
-    uint64_t now_ns = f->ops->host.now(f->port);
+    uint64_t now_ns = f->head.ops->host.now(f->head.port);
     uint64_t between_ns = (now_ns - ops->looked_ns) / (ops->polls + 1);
     uint64_t polls = LOOK_NS / (between_ns + 1);
     ops->polls = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;

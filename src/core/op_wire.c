@@ -41,8 +41,8 @@ static __attribute__((noinline)) void tell_later(ferry *f, int rank, const fy_fr
 
 void fy_op_tell(ferry *f, int rank, const fy_frame *frame)
 {
-    if (f->profile != NULL || rank == f->rank || fy_has_backlog(f, FY_DATA, rank) ||
-        f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame) == FERRY_EAGAIN)
+    if (f->head.profile != NULL || rank == f->head.rank || fy_has_backlog(f, FY_DATA, rank) ||
+        f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame) == FERRY_EAGAIN)
         tell_later(f, rank, frame);
 }
 
@@ -72,7 +72,7 @@ void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t 
                             .words = {op, (uint32_t)new_rank, movement}};
     if (op == 0)
         return;
-    if (rank == f->rank)
+    if (rank == f->head.rank)
         fy_op_moved(f, op, rank, new_rank, movement);
     else
         fy_op_tell(f, rank, &frame);
@@ -91,7 +91,7 @@ fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
     }
     if (frame->word_count != END_WORDS || frame->handler == END_PLAIN ||
         frame->handler > END_MOVED || !fy_op_may_end(f, source, op) ||
-        (frame->handler == END_MOVED && (uint64_t)error >= (uint64_t)f->ranks)) {
+        (frame->handler == END_MOVED && (uint64_t)error >= (uint64_t)f->head.ranks)) {
         fy_bad_frame(f, source, frame, "the end of an operation");
         return FY_TAKEN;
     }

@@ -30,34 +30,36 @@ static void find_words(ferry *f)
 {
     static const _Atomic uint32_t no_changes = 0;
     static const _Atomic uint64_t no_news = 0;
-    const fy_port_ops *ops = f->ops;
-    f->peers.changes = ops->members.changes != NULL ? ops->members.changes(f->port) : &no_changes;
-    f->control_news = ops->transport.news != NULL ? ops->transport.news(f->port, FY_CONTROL) : NULL;
+    const fy_port_ops *ops = f->head.ops;
+    f->peers.changes =
+        ops->members.changes != NULL ? ops->members.changes(f->head.port) : &no_changes;
+    f->control_news =
+        ops->transport.news != NULL ? ops->transport.news(f->head.port, FY_CONTROL) : NULL;
     f->control_tells = f->control_news != NULL;
     if (!f->control_tells)
         f->control_news = &no_news;
     if (!f->control_tells || ops->members.changes == NULL)
-        f->due |= FY_DUE_ALWAYS;
+        f->head.due |= FY_DUE_ALWAYS;
 }
 
 int fy_peers_init(ferry *f)
 {
     fy_peers *peers = &f->peers;
-    size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
-    f->peer_pages = fy_calloc(pages, sizeof(*f->peer_pages));
-    peers->going = fy_calloc(5 * fy_set_words(f->ranks) + FY_OUTCOME_BYTES / sizeof(uint64_t),
+    size_t pages = ((size_t)f->head.ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
+    f->head.peer_pages = fy_calloc(pages, sizeof(*f->head.peer_pages));
+    peers->going = fy_calloc(5 * fy_set_words(f->head.ranks) + FY_OUTCOME_BYTES / sizeof(uint64_t),
                              sizeof(uint64_t));
-    if (f->peer_pages == NULL || peers->going == NULL)
+    if (f->head.peer_pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
-    peers->gone = peers->going + fy_set_words(f->ranks);
-    peers->absent = peers->gone + fy_set_words(f->ranks);
-    peers->awaited = peers->absent + fy_set_words(f->ranks);
-    peers->ready = peers->awaited + fy_set_words(f->ranks);
-    peers->outcome = (char *)(peers->ready + fy_set_words(f->ranks));
-    int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
-    peers->shifts = f->rank >= starting;
-    for (int rank = starting; rank < f->ranks; rank++) {
-        if (rank == f->rank)
+    peers->gone = peers->going + fy_set_words(f->head.ranks);
+    peers->absent = peers->gone + fy_set_words(f->head.ranks);
+    peers->awaited = peers->absent + fy_set_words(f->head.ranks);
+    peers->ready = peers->awaited + fy_set_words(f->head.ranks);
+    peers->outcome = (char *)(peers->ready + fy_set_words(f->head.ranks));
+    int starting = f->info.starting != 0 ? f->info.starting : f->head.ranks;
+    peers->shifts = f->head.rank >= starting;
+    for (int rank = starting; rank < f->head.ranks; rank++) {
+        if (rank == f->head.rank)
             continue;
         fy_set_add(peers->absent, rank);
         fy_set_add(peers->going, rank);
@@ -73,17 +75,17 @@ int fy_peers_init(ferry *f)
 void fy_peers_fini(ferry *f)
 {
     fy_peers *peers = &f->peers;
-    for (int page = 0; f->peer_pages != NULL && page * FY_PEER_PAGE < f->ranks; page++)
-        free(f->peer_pages[page]);
-    free(f->peer_pages);
-    f->peer_pages = NULL;
+    for (int page = 0; f->head.peer_pages != NULL && page * FY_PEER_PAGE < f->head.ranks; page++)
+        free(f->head.peer_pages[page]);
+    free(f->head.peer_pages);
+    f->head.peer_pages = NULL;
     free(peers->going);
     *peers = (fy_peers){0};
 }
 
 fy_peer *fy_peer_make(ferry *f, int rank)
 {
-    fy_peer **page = &f->peer_pages[rank >> FY_PEER_PAGE_BITS];
+    fy_peer **page = &f->head.peer_pages[rank >> FY_PEER_PAGE_BITS];
     *page = fy_calloc(FY_PEER_PAGE, sizeof(**page));
     return *page == NULL ? NULL : &(*page)[rank & (FY_PEER_PAGE - 1)];
 }
@@ -96,12 +98,14 @@ bool fy_peer_is_gone(const ferry *f, int rank)
 const char *fy_peer_outcome(const ferry *f, int rank)
 {
     char *text = f->peers.outcome;
-    int status = f->ops->members.outcome != NULL ? f->ops->members.outcome(f->port, rank) : -1;
+    int status = f->head.ops->members.outcome != NULL
+                     ? f->head.ops->members.outcome(f->head.port, rank)
+                     : -1;
     if (fy_set_has(f->peers.absent, rank))
         return "has not joined yet";
     if (status < 0)
-        return f->ops->members.peer(f->port, rank) == FY_PEER_DEAD ? "has died"
-                                                                   : "has left the job";
+        return f->head.ops->members.peer(f->head.port, rank) == FY_PEER_DEAD ? "has died"
+                                                                             : "has left the job";
     if (WIFSIGNALED(status))
         (void)snprintf(text, FY_OUTCOME_BYTES, "was killed by signal %d (SIG%s)", WTERMSIG(status),
                        sigabbrev_np(WTERMSIG(status)));
@@ -117,7 +121,7 @@ static void call(ferry *f, void *arg)
 
 static void tell(ferry *f, ferry_peer_event event)
 {
-    f->done++;
+    f->head.done++;
     if (f->peers.fn != NULL)
         fy_run(f, FY_DOING_HANDLER, 0, call, &event);
 }
@@ -125,10 +129,10 @@ static void tell(ferry *f, ferry_peer_event event)
 /* The port may release its resources for a rank that is gone. */
 static void forget(ferry *f, int rank)
 {
-    if (f->ops->members.bury == NULL)
+    if (f->head.ops->members.bury == NULL)
         return;
     fy_control_lock(f);
-    f->ops->members.bury(f->port, rank);
+    f->head.ops->members.bury(f->head.port, rank);
     fy_control_unlock(f);
 }
 
@@ -154,7 +158,7 @@ static void settle(ferry *f, int rank, bool died)
     }
     /* Starting a rank counts as work. It ends only now, when the set of ranks has changed. */
     if (awaited)
-        f->work_finished++;
+        f->head.work_finished++;
     if (awaited && died)
         fy_loss_of_rank(f, rank, true);
     if (!died || awaited)
@@ -168,10 +172,10 @@ static int look_for_newcomers(ferry *f, bool polling)
 {
     fy_peers *peers = &f->peers;
     int count = 0;
-    for (int rank = 0; rank < f->ranks; rank++) {
+    for (int rank = 0; rank < f->head.ranks; rank++) {
         if (!fy_set_has(peers->absent, rank))
             continue;
-        fy_peer_state state = f->ops->members.peer(f->port, rank);
+        fy_peer_state state = f->head.ops->members.peer(f->head.port, rank);
         if (state == FY_PEER_ABSENT || (polling && state != FY_PEER_ALIVE))
             continue;
         settle(f, rank, state != FY_PEER_ALIVE);
@@ -183,7 +187,7 @@ static int look_for_newcomers(ferry *f, bool polling)
 static void look_how_crowded(ferry *f)
 {
     fy_port_info info;
-    f->ops->transport.query(f->port, &info);
+    f->head.ops->transport.query(f->head.port, &info);
     f->info.crowded = info.crowded;
 }
 
@@ -199,7 +203,7 @@ int fy_peers_look(ferry *f)
 {
     fy_peers *peers = &f->peers;
     int count = 0;
-    if (f->ops->members.changes != NULL) {
+    if (f->head.ops->members.changes != NULL) {
         /* relaxed: `peer` reads the states; a later look sees what this one misses */
         uint32_t changes = atomic_load_explicit(peers->changes, memory_order_relaxed);
         if (changes == peers->changes_seen)
@@ -211,13 +215,13 @@ int fy_peers_look(ferry *f)
     }
     if (peers->absent_count != 0)
         count = look_for_newcomers(f, false);
-    for (int rank = 0; rank < f->ranks; rank++) {
-        if (rank == f->rank || fy_set_has(peers->going, rank) ||
-            f->ops->members.peer(f->port, rank) == FY_PEER_ALIVE)
+    for (int rank = 0; rank < f->head.ranks; rank++) {
+        if (rank == f->head.rank || fy_set_has(peers->going, rank) ||
+            f->head.ops->members.peer(f->head.port, rank) == FY_PEER_ALIVE)
             continue;
         fy_set_add(peers->going, rank);
         if (!peers->news) {
-            peers->news_ns = f->ops->host.now(f->port);
+            peers->news_ns = f->head.ops->host.now(f->head.port);
             peers->looks = 0;
         }
         peers->news = true;
@@ -235,7 +239,7 @@ static void bury(ferry *f, int rank)
     peers->shifts++;
     fy_layers_due(f);
     fy_credit_renew(f);
-    bool died = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
+    bool died = f->head.ops->members.peer(f->head.port, rank) == FY_PEER_DEAD;
     fy_loss_of_rank(f, rank, died);
     fy_collectives_lose(f, rank, died);
     fy_ops_fail_peer(f, rank, died);
@@ -252,25 +256,25 @@ static void bury(ferry *f, int rank)
 /* Whether all frames of a rank that has gone are handled: none may be lost. */
 static bool is_heard(const ferry *f, int rank)
 {
-    bool dead = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
-    return f->ops->members.silent == NULL || (dead && f->peers.looks > BUSY_LOOKS) ||
-           f->ops->members.silent(f->port, rank);
+    bool dead = f->head.ops->members.peer(f->head.port, rank) == FY_PEER_DEAD;
+    return f->head.ops->members.silent == NULL || (dead && f->peers.looks > BUSY_LOOKS) ||
+           f->head.ops->members.silent(f->head.port, rank);
 }
 
 int fy_peers_bury(ferry *f)
 {
     fy_peers *peers = &f->peers;
-    bool quiet = !f->ops->transport.pending(f->port, FY_DATA) && f->tags.count == 0;
-    if (!quiet && f->ops->host.now(f->port) - peers->news_ns < BUSY_NS)
+    bool quiet = !f->head.ops->transport.pending(f->head.port, FY_DATA) && f->tags.count == 0;
+    if (!quiet && f->head.ops->host.now(f->head.port) - peers->news_ns < BUSY_NS)
         return 0;
     peers->news = false;
     peers->looks++;
     int count = 0;
     /* Dead ranks first: others may have left because of them. */
     for (int pass = 0; pass < 2; pass++)
-        for (int rank = 0; rank < f->ranks; rank++) {
+        for (int rank = 0; rank < f->head.ranks; rank++) {
             if (!fy_set_has(peers->going, rank) || fy_set_has(peers->gone, rank) ||
-                (pass == 0 && f->ops->members.peer(f->port, rank) != FY_PEER_DEAD))
+                (pass == 0 && f->head.ops->members.peer(f->head.port, rank) != FY_PEER_DEAD))
                 continue;
             if (!is_heard(f, rank)) {
                 peers->news = true;
@@ -296,7 +300,7 @@ int fy_peers_at(const ferry *f, int index)
     if (f->peers.gone_count == 0)
         return index;
     int rank = 0;
-    for (; rank < f->ranks; rank++)
+    for (; rank < f->head.ranks; rank++)
         if (!fy_set_has(f->peers.gone, rank) && index-- == 0)
             break;
     return rank;
@@ -308,7 +312,7 @@ int fy_work_leaves(ferry *f, int rank, uint64_t count)
     if (peer == NULL)
         return FERRY_ENOMEM;
     peer->work_sent += count;
-    f->work_finished += count;
+    f->head.work_finished += count;
     return 0;
 }
 
@@ -318,7 +322,7 @@ int fy_work_arrives(ferry *f, int rank, uint64_t count)
     if (peer == NULL)
         return FERRY_ENOMEM;
     peer->work_received += count;
-    f->work_created += count;
+    f->head.work_created += count;
     return 0;
 }
 
@@ -326,8 +330,8 @@ int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg)
 {
     f->peers.fn = fn;
     f->peers.arg = arg;
-    if (f->ops->members.endure != NULL)
-        f->ops->members.endure(f->port, fn != NULL);
+    if (f->head.ops->members.endure != NULL)
+        f->head.ops->members.endure(f->head.port, fn != NULL);
     return 0;
 }
 
@@ -346,5 +350,5 @@ void fy_peers_ignore(ferry *f)
 
 bool ferry_peer_is_gone(const ferry *f, int rank)
 {
-    return rank >= 0 && rank < f->ranks && fy_peer_is_gone(f, rank);
+    return rank >= 0 && rank < f->head.ranks && fy_peer_is_gone(f, rank);
 }

@@ -23,16 +23,16 @@
 
 fy_stretch fy_profile_begin(ferry *f)
 {
-    fy_profile *p = f->profile;
-    const fy_stretch stretch = {f->ops->host.now(f->port), p->nested_ns};
+    fy_profile *p = f->head.profile;
+    const fy_stretch stretch = {f->head.ops->host.now(f->head.port), p->nested_ns};
     p->nested_ns = 0;
     return stretch;
 }
 
 void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes)
 {
-    fy_profile *p = f->profile;
-    uint64_t passed = f->ops->host.now(f->port) - stretch->start_ns;
+    fy_profile *p = f->head.profile;
+    uint64_t passed = f->head.ops->host.now(f->head.port) - stretch->start_ns;
     row->calls++;
     row->bytes += bytes;
     row->ns += passed - p->nested_ns;
@@ -41,20 +41,20 @@ void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, ui
 
 void fy_profile_count(ferry *f, fy_profile_kind kind, uint64_t ns)
 {
-    fy_profile_row *row = &f->profile->other[kind];
+    fy_profile_row *row = &f->head.profile->other[kind];
     row->calls++;
     row->ns += ns;
-    f->profile->nested_ns += ns;
+    f->head.profile->nested_ns += ns;
 }
 
 void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_kind kind, uint64_t bytes)
 {
-    fy_profile_end(f, stretch, &f->profile->other[kind], bytes);
+    fy_profile_end(f, stretch, &f->head.profile->other[kind], bytes);
 }
 
 static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
 {
-    fy_profile *p = f->profile;
+    fy_profile *p = f->head.profile;
     fy_stretch stretch = fy_profile_begin(f);
     fy_verdict verdict = p->kinds[frame->kind](f, source, frame);
     fy_profile_end(f, &stretch, &p->handled[frame->kind], frame->size_bytes);
@@ -64,17 +64,17 @@ static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
 void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn)
 {
     f->kinds[kind] = fn;
-    if (f->profile == NULL)
+    if (f->head.profile == NULL)
         return;
-    f->profile->kinds[kind] = fn;
+    f->head.profile->kinds[kind] = fn;
     f->kinds[kind] = count_handled;
 }
 
 /* Checks the path now: at the end of a long run it would be too late. */
 static int check_path(ferry *f, const char *path)
 {
-    FILE *file = path == NULL || f->rank != 0 ? NULL : fy_file_create(path, true);
-    if (path != NULL && f->rank == 0 && file == NULL)
+    FILE *file = path == NULL || f->head.rank != 0 ? NULL : fy_file_create(path, true);
+    if (path != NULL && f->head.rank == 0 && file == NULL)
         return fy_fail(f, FERRY_ESYSTEM,
                        "open: FERRY_PROFILE is \"%s\"; expected 0, 1 or a file to write: %s", path,
                        fy_file_why());
@@ -89,24 +89,24 @@ int fy_profile_init(ferry *f)
     bool wanted = value != NULL && strcmp(value, "0") != 0;
     if (!wanted && fy_env_get("FERRY_TRACE") == NULL)
         return 0;
-    f->profile = fy_calloc(1, sizeof(*f->profile));
-    if (f->profile == NULL)
+    f->head.profile = fy_calloc(1, sizeof(*f->head.profile));
+    if (f->head.profile == NULL)
         return FERRY_ENOMEM;
-    f->profile->opened_ns = f->ops->host.now(f->port);
-    f->profile->wanted = wanted;
-    f->profile->path = !wanted || strcmp(value, "1") == 0 ? NULL : value;
-    f->account.timed = true;
-    f->due |= FY_DUE_ALWAYS;
+    f->head.profile->opened_ns = f->head.ops->host.now(f->head.port);
+    f->head.profile->wanted = wanted;
+    f->head.profile->path = !wanted || strcmp(value, "1") == 0 ? NULL : value;
+    f->head.account.timed = true;
+    f->head.due |= FY_DUE_ALWAYS;
     fy_account_start_cpu(f);
-    if (fy_report_find(&f->profile->printer) != 0)
+    if (fy_report_find(&f->head.profile->printer) != 0)
         return fy_fail(f, FERRY_ELAUNCH, "open: %s is set: %s",
                        wanted ? "FERRY_PROFILE" : "FERRY_TRACE", fy_error_text());
-    return check_path(f, f->profile->path);
+    return check_path(f, f->head.profile->path);
 }
 
 void fy_profile_waited(ferry *f, const fy_stretch *stretch)
 {
-    fy_profile *p = f->profile;
+    fy_profile *p = f->head.profile;
     fy_profile_row *idle = &p->other[FY_PROFILE_IDLE];
     uint64_t before_ns = idle->ns;
     fy_profile_end(f, stretch, idle, 0);
@@ -117,7 +117,7 @@ void fy_profile_waited(ferry *f, const fy_stretch *stretch)
 
 void fy_profile_awaited(ferry *f, uint64_t left_ns)
 {
-    fy_profile *p = f->profile;
+    fy_profile *p = f->head.profile;
     uint64_t awaited_ns = 0;
     for (uint32_t i = 1; i <= FY_IDLES_KEPT && left_ns != 0; i++) {
         fy_idle *wait = &p->idles[(p->idle_count - i) % FY_IDLES_KEPT];
@@ -136,19 +136,19 @@ void fy_profile_awaited(ferry *f, uint64_t left_ns)
 
 void fy_profile_fini(ferry *f)
 {
-    free(f->profile);
-    f->profile = NULL;
+    free(f->head.profile);
+    f->head.profile = NULL;
 }
 
 void fy_profile_fill(ferry *f, fy_report *r)
 {
-    const fy_profile *p = f->profile;
-    r->rank = f->rank;
+    const fy_profile *p = f->head.profile;
+    r->rank = f->head.rank;
     memcpy(r->sent, p->sent, sizeof(r->sent));
     memcpy(r->handled, p->handled, sizeof(r->handled));
     memcpy(r->other, p->other, sizeof(r->other));
     memcpy(r->hops, p->hops, sizeof(r->hops));
-    r->wall_ns = f->ops->host.now(f->port) - p->opened_ns;
+    r->wall_ns = f->head.ops->host.now(f->head.port) - p->opened_ns;
     ferry_stats stats = FERRY_STATS_DEFAULTS;
     (void)ferry_stats_get(f, &stats);
     r->runtime_ns = stats.runtime_ns;
@@ -166,7 +166,8 @@ static int write_report(ferry *f, const char *path, const fy_report *reports)
     FILE *file = path == NULL ? stderr : fy_file_create(path, false);
     if (file == NULL)
         return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, fy_file_why());
-    bool written = f->profile->printer->print(file, reports, f->collectives.group->size, name_kind);
+    bool written =
+        f->head.profile->printer->print(file, reports, f->collectives.group->size, name_kind);
     if (path != NULL)
         written = fclose(file) == 0 && written;
     return written ? 0
@@ -203,7 +204,7 @@ int ferry_profile_write(ferry *f, const char *path)
     int error = fy_check_outside(f, "profile_write");
     if (error != 0)
         return error;
-    if (f->profile == NULL)
+    if (f->head.profile == NULL)
         return fy_fail(f, FERRY_ESTATE,
                        "profile_write: nothing is counted without FERRY_PROFILE=1");
     return fy_profile_report(f, path);

@@ -48,7 +48,8 @@ static __attribute__((cold, noinline)) void end_damaged(const ferry *f, int sour
 static fy_verdict dispatch(ferry *f, fy_kind_fn *const kinds[FY_KINDS], int source,
                            const fy_frame *frame)
 {
-    if (frame->kind < FY_KINDS && kinds[frame->kind] != NULL && source >= 0 && source < f->ranks)
+    if (frame->kind < FY_KINDS && kinds[frame->kind] != NULL && source >= 0 &&
+        source < f->head.ranks)
         return kinds[frame->kind](f, source, frame);
     if (fy_frame_is_lost(frame))
         end_damaged(f, source);
@@ -90,7 +91,7 @@ static __attribute__((noinline)) fy_verdict deliver_slowly(ferry *f, int source,
 {
     if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source) && !fy_peers_arrived(f, source))
         return FY_TAKEN;
-    if (f->slow_lanes != 0 && refuses(f, source, frame))
+    if (f->head.slow_lanes != 0 && refuses(f, source, frame))
         return FY_LEAVE;
     return !f->filtered && f->tags.count == 0 ? dispatch(f, f->kinds, source, frame)
                                               : fy_tags_deliver(f, source, frame);
@@ -100,8 +101,8 @@ fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
     /* The fast path of deliver_slowly. */
-    if (((uint32_t)f->peers.gone_count | f->slow_lanes | f->tags.count | f->filtered) == 0 &&
-        frame->kind < FY_KINDS && (uint32_t)source < (uint32_t)f->ranks &&
+    if (((uint32_t)f->peers.gone_count | f->head.slow_lanes | f->tags.count | f->filtered) == 0 &&
+        frame->kind < FY_KINDS && (uint32_t)source < (uint32_t)f->head.ranks &&
         f->kinds[frame->kind] != NULL)
         return f->kinds[frame->kind](f, source, frame);
     return deliver_slowly(f, source, frame);
@@ -135,7 +136,7 @@ static fy_verdict deliver_control(void *context, int source, const fy_frame *fra
 {
     ferry *f = context;
     fy_verdict verdict =
-        dispatch(f, f->profile != NULL ? f->profile->kinds : f->kinds, source, frame);
+        dispatch(f, f->head.profile != NULL ? f->head.profile->kinds : f->kinds, source, frame);
     if (verdict == FY_LEAVE) /* relaxed: see earliest_deadline */
         atomic_store_explicit(&f->control_left, true, memory_order_relaxed);
     return verdict;
@@ -143,7 +144,8 @@ static fy_verdict deliver_control(void *context, int source, const fy_frame *fra
 
 int fy_control_poll(ferry *f)
 {
-    return f->ops->transport.poll(f->port, FY_CONTROL, FY_POLL_BUDGET, deliver_control, f);
+    return f->head.ops->transport.poll(f->head.port, FY_CONTROL, FY_POLL_BUDGET, deliver_control,
+                                       f);
 }
 
 void fy_control_lock(ferry *f)
@@ -161,7 +163,7 @@ void fy_control_unlock(ferry *f)
 void fy_control_share(ferry *f, bool shared)
 {
     f->control_shared = shared;
-    f->due = shared ? f->due | FY_DUE_HELPER : f->due & ~FY_DUE_HELPER;
+    f->head.due = shared ? f->head.due | FY_DUE_HELPER : f->head.due & ~FY_DUE_HELPER;
     fy_layers_due(f);
 }
 
@@ -179,7 +181,7 @@ static inline bool has_control_news(const ferry *f)
 {
     /* relaxed: a later poll sees a change that this one misses */
     return f->control_tells ? atomic_load_explicit(f->control_news, memory_order_relaxed) != 0
-                            : f->ops->transport.pending(f->port, FY_CONTROL);
+                            : f->head.ops->transport.pending(f->head.port, FY_CONTROL);
 }
 
 int fy_control_look(ferry *f)
@@ -217,9 +219,9 @@ static inline bool is_called(const ferry *f)
 static int run_layers(ferry *f)
 {
     int count = 0;
-    for (uint32_t due = f->due & (FY_DUE_REST - 1); due != 0; due &= due - 1)
+    for (uint32_t due = f->head.due & (FY_DUE_REST - 1); due != 0; due &= due - 1)
         count += fy_layer_list[__builtin_ctz(due)]->progress(f);
-    f->done += (uint64_t)count;
+    f->head.done += (uint64_t)count;
     if (count > 0)
         fy_layers_due(f);
     return count;
@@ -239,10 +241,11 @@ static __attribute__((cold)) int settle_layers(ferry *f)
 /* Takes in the frames that the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
-    f->complete_frames = 0;
-    int count = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
-    if (f->account.doing != f->account.base)
-        fy_doing_set(f, f->account.base, 0);
+    f->head.complete_frames = 0;
+    int count =
+        f->head.ops->transport.poll(f->head.port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
+    if (f->head.account.doing != f->head.account.base)
+        fy_doing_set(f, f->head.account.base, 0);
     return count;
 }
 
@@ -259,7 +262,7 @@ static int serve_the_rest(ferry *f, bool tasks)
     /* relaxed: fy_why_tell looks again */
     if (atomic_load_explicit(&f->why_asked, memory_order_relaxed))
         fy_why_tell(f);
-    if (f->slow_lanes != 0 || f->orphans.head != NULL)
+    if (f->head.slow_lanes != 0 || f->orphans.head != NULL)
         count += fy_backlog_flush(f);
     count += tasks ? run_layers(f) : settle_layers(f);
     if (f->leaves != NULL && f->leaves->waiting_count > 0)
@@ -295,7 +298,7 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
     int refuser = atomic_exchange_explicit(&f->refuser, 0, memory_order_relaxed);
     if (refuser != 0 && is_over(f, refuser - 1))
         f->relieved = refuser;
-    uint64_t now = f->ops->host.now(f->port);
+    uint64_t now = f->head.ops->host.now(f->head.port);
     if (f->refused_since_ns == 0)
         f->refused_since_ns = now;
     if (now - f->refused_since_ns < TELL_NS)
@@ -318,7 +321,7 @@ fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
 /* Whether a round has something to do beside the data lane and the layers. */
 static bool has_rest(const ferry *f)
 {
-    return f->slow_lanes != 0 || f->tags.count != 0 || f->self.head != NULL ||
+    return f->head.slow_lanes != 0 || f->tags.count != 0 || f->self.head != NULL ||
            f->ops_table.events != NULL || f->collectives.first != NULL || f->orphans.head != NULL ||
            f->peers.news || f->refused != 0 || f->relieved != 0;
 }
@@ -331,14 +334,15 @@ static inline uint64_t noise(const ferry *f)
     uint32_t called = atomic_load_explicit(f->watch, memory_order_relaxed);
     uint32_t changed =
         atomic_load_explicit(f->peers.changes, memory_order_relaxed) ^ f->peers.changes_seen;
-    return f->due | called | changed | atomic_load_explicit(f->control_news, memory_order_relaxed);
+    return f->head.due | called | changed |
+           atomic_load_explicit(f->control_news, memory_order_relaxed);
 }
 
 /* Whether no work waits that the words do not announce; for assertions. */
 static inline __attribute__((unused)) bool is_at_rest(ferry *f)
 {
     for (int i = 0; i < FY_LAYERS; i++)
-        if (!(f->due >> i & 1) && fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f) &&
+        if (!(f->head.due >> i & 1) && fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f) &&
             !is_called(f))
             return false;
     return !has_rest(f);
@@ -351,7 +355,7 @@ static inline int finish(ferry *f, bool tasks, int taken)
 {
     if (f->refused != 0 || f->relieved != 0)
         settle_refusals(f);
-    bool all = f->complete_frames == (uint32_t)taken;
+    bool all = f->head.complete_frames == (uint32_t)taken;
     if (taken > 0 && all && f->short_rounds < SHORT_ROUNDS) {
         f->short_rounds++;
         return taken;
@@ -390,7 +394,7 @@ static __attribute__((noinline)) int progress_all(ferry *f, bool tasks, bool exp
         fy_layers_due(f);
     count += finish_round(f, tasks, poll_data(f));
     if (!has_rest(f))
-        f->due &= ~FY_DUE_REST;
+        f->head.due &= ~FY_DUE_REST;
     /* A second look halves the time for which a request that comes now goes unseen. */
     return count > 0 ? count : poll_data(f);
 }
@@ -414,7 +418,7 @@ int fy_progress(ferry *f, bool tasks)
 bool fy_rank_idle(ferry *f)
 {
     if (f->ops_table.events != NULL || f->tags.count != 0 || f->self.head != NULL ||
-        f->slow_lanes != 0 || f->orphans.head != NULL)
+        f->head.slow_lanes != 0 || f->orphans.head != NULL)
         return false;
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
@@ -434,14 +438,14 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
     /* Nothing announces room at a peer, or memory for a frame that was left. */
     enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
-    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
-        f->ops->transport.pending(f->port, FY_DATA) ||
+    if (f->head.slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
+        f->head.ops->transport.pending(f->head.port, FY_DATA) ||
         /* relaxed: what is missed now is seen after the next round, which leaves the frame again */
         atomic_exchange_explicit(&f->control_left, false, memory_order_relaxed)) {
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;
-        uint64_t at = f->ops->host.now(f->port) + patience->pause_ns;
+        uint64_t at = f->head.ops->host.now(f->head.port) + patience->pause_ns;
         deadline_ns = at < deadline_ns ? at : deadline_ns;
     }
     return deadline_ns;
@@ -466,14 +470,14 @@ int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *pa
 
 int fy_check_outside(ferry *f, const char *call)
 {
-    if (f->depth == 0)
+    if (f->head.depth == 0)
         return 0;
     return fy_fail(f, FERRY_ESTATE, "%s: not allowed inside a handler or callback", call);
 }
 
 int fy_poll_result(const ferry *f, uint64_t before)
 {
-    uint64_t done = f->done - before;
+    uint64_t done = f->head.done - before;
     return done > INT32_MAX ? INT32_MAX : (int)done;
 }
 
@@ -484,7 +488,7 @@ static __attribute__((noinline)) int poll_slowly(ferry *f)
     int error = fy_check_outside(f, "poll");
     if (error != 0)
         return error;
-    uint64_t before = f->done;
+    uint64_t before = f->head.done;
     fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
     fy_progress(f, true);
     fy_account_leave(f, doing);
@@ -494,11 +498,11 @@ static __attribute__((noinline)) int poll_slowly(ferry *f)
 /* The end of a poll that was quiet, of the main program. */
 static __attribute__((noinline)) int poll_finish(ferry *f, int taken)
 {
-    if (f->account.doing != FY_DOING_MAIN)
+    if (f->head.account.doing != FY_DOING_MAIN)
         fy_doing_set(f, FY_DOING_MAIN, 0);
     (void)finish(f, true, taken);
     /* Tasks may have run, whose time is taken. */
-    if (f->account.timed)
+    if (f->head.account.timed)
         fy_account_leave(f, FY_DOING_MAIN);
     return fy_poll_result(f, f->done_before);
 }
@@ -506,12 +510,13 @@ static __attribute__((noinline)) int poll_finish(ferry *f, int taken)
 /* In the main program, outside Ferry, and untimed (FY_DUE_ALWAYS), there is nothing to account. */
 int ferry_poll(ferry *f)
 {
-    if (is_time_to_look(f) || (noise(f) | f->depth) != 0)
+    if (is_time_to_look(f) || (noise(f) | f->head.depth) != 0)
         return poll_slowly(f);
     assert(is_at_rest(f));
-    f->done_before = f->done;
-    f->complete_frames = 0;
-    int taken = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
+    f->done_before = f->head.done;
+    f->head.complete_frames = 0;
+    int taken =
+        f->head.ops->transport.poll(f->head.port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     return taken <= 0 ? taken : poll_finish(f, taken);
 }
 
@@ -520,18 +525,18 @@ __attribute__((cold)) int ferry_wait(ferry *f, uint64_t timeout_ns)
     int error = fy_check_outside(f, "wait");
     if (error != 0)
         return error;
-    uint64_t before = f->done;
+    uint64_t before = f->head.done;
     uint64_t deadline = FERRY_FOREVER;
     if (timeout_ns != FERRY_FOREVER) {
-        uint64_t now = f->ops->host.now(f->port);
+        uint64_t now = f->head.ops->host.now(f->head.port);
         deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
     }
     fy_doing doing = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     do
         fy_progress_wait(f, true, deadline, &patience);
-    while (f->done == before &&
-           (deadline == FERRY_FOREVER || f->ops->host.now(f->port) < deadline));
+    while (f->head.done == before &&
+           (deadline == FERRY_FOREVER || f->head.ops->host.now(f->head.port) < deadline));
     fy_account_leave(f, doing);
     return fy_poll_result(f, before);
 }

@@ -66,7 +66,7 @@ enum { HERE_NS = 1000 * 1000 * 1000 };
 /* This rank's place among the ranks that are not gone; the root's is 0. */
 static int place_of(const ferry *f)
 {
-    return fy_peers_index(f, f->rank);
+    return fy_peers_index(f, f->head.rank);
 }
 
 static int parent_of(const ferry *f)
@@ -78,13 +78,13 @@ static int parent_of(const ferry *f)
 static int first_child(const ferry *f)
 {
     int64_t first = (int64_t)place_of(f) * FAN_OUT + 1;
-    int places = f->ranks - f->peers.gone_count;
+    int places = f->head.ranks - f->peers.gone_count;
     return first < places ? (int)first : places;
 }
 
 static int child_count(const ferry *f)
 {
-    int left = f->ranks - f->peers.gone_count - first_child(f);
+    int left = f->head.ranks - f->peers.gone_count - first_child(f);
     return left < FAN_OUT ? left : FAN_OUT;
 }
 
@@ -92,10 +92,10 @@ static int child_count(const ferry *f)
  * added, so that the sums over the living ranks balance. */
 static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
 {
-    *created = f->work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
-    *finished = f->work_finished;
-    for (int rank = 0; rank < f->ranks; rank++) {
-        const fy_peer *page = f->peer_pages[rank >> FY_PEER_PAGE_BITS];
+    *created = f->head.work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
+    *finished = f->head.work_finished;
+    for (int rank = 0; rank < f->head.ranks; rank++) {
+        const fy_peer *page = f->head.peer_pages[rank >> FY_PEER_PAGE_BITS];
         if (page == NULL) {
             rank |= FY_PEER_PAGE - 1;
             continue;
@@ -109,7 +109,7 @@ static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
 
 static size_t set_bytes(const ferry *f)
 {
-    return fy_set_words(f->ranks) * sizeof(uint64_t);
+    return fy_set_words(f->head.ranks) * sizeof(uint64_t);
 }
 
 static void take_announcement(ferry *f, const fy_frame *frame)
@@ -211,7 +211,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         break;
     }
     if (f->control_shared)
-        f->ops->transport.wake(f->port, FY_APP);
+        f->head.ops->transport.wake(f->head.port, FY_APP);
     return FY_TAKEN;
 }
 
@@ -285,11 +285,11 @@ void fy_quiesce_tell(ferry *f, int rank)
 static void choose_group(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    for (size_t i = 0; i < fy_set_words(f->ranks); i++)
+    for (size_t i = 0; i < fy_set_words(f->head.ranks); i++)
         q->members[i] = ~f->peers.gone[i];
-    if (f->ranks % 64 != 0)
-        q->members[f->ranks / 64] &= (UINT64_C(1) << f->ranks % 64) - 1;
-    q->regroups = !fy_group_is(f->collectives.group, q->members, f->ranks);
+    if (f->head.ranks % 64 != 0)
+        q->members[f->head.ranks / 64] &= (UINT64_C(1) << f->head.ranks % 64) - 1;
+    q->regroups = !fy_group_is(f->collectives.group, q->members, f->head.ranks);
     q->number = f->collectives.group->number + NUMBERS_APART;
 }
 
@@ -297,7 +297,7 @@ static void choose_group(ferry *f)
 static void begin_pause(ferry *f, bool moved)
 {
     fy_quiescence *q = &f->quiescence;
-    uint64_t now = f->ops->host.now(f->port);
+    uint64_t now = f->head.ops->host.now(f->head.port);
     if (moved)
         q->unmoved_ns = now;
     uint64_t pause_ns = (now - q->unmoved_ns) / PAUSE_PART;
@@ -308,7 +308,7 @@ static void begin_pause(ferry *f, bool moved)
 static void end_pause(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    if (q->begin_ns != 0 && f->ops->host.now(f->port) >= q->begin_ns)
+    if (q->begin_ns != 0 && f->head.ops->host.now(f->head.port) >= q->begin_ns)
         q->begin_ns = 0;
 }
 
@@ -340,8 +340,8 @@ static bool is_asked(const ferry *f)
  * another program: it leaves, and harms nobody. */
 static int refuse_handlers(ferry *f, int asker)
 {
-    bool newcomer = f->collectives.group->self < 0 && f->ops->members.withdraw != NULL;
-    if (!newcomer || !f->ops->members.withdraw(f->port)) {
+    bool newcomer = f->collectives.group->self < 0 && f->head.ops->members.withdraw != NULL;
+    if (!newcomer || !f->head.ops->members.withdraw(f->head.port)) {
         fy_loss_compare(f, asker, 0);
         return 0;
     }
@@ -403,7 +403,7 @@ static bool is_announced(ferry *f)
     fy_quiescence *q = &f->quiescence;
     fy_control_lock(f);
     bool newcomer = f->collectives.group->self < 0;
-    bool counted = !newcomer || (q->regroups && fy_set_has(q->members, f->rank));
+    bool counted = !newcomer || (q->regroups && fy_set_has(q->members, f->head.rank));
     if (!counted)
         q->epoch = q->announced_epoch + 1;
     bool announced = q->announced_epoch >= q->epoch;
@@ -422,13 +422,13 @@ typedef struct stall {
 static void watch(ferry *f, stall *s)
 {
     const fy_quiescence *q = &f->quiescence;
-    uint64_t now = f->ops->host.now(f->port);
-    bool same = s->at_ns != 0 && s->done == f->done && s->created == q->last_created &&
+    uint64_t now = f->head.ops->host.now(f->head.port);
+    bool same = s->at_ns != 0 && s->done == f->head.done && s->created == q->last_created &&
                 s->finished == q->last_finished;
     if (same && now < s->at_ns)
         return;
     s->limit_ns = same ? 2 * s->limit_ns : f->options.stall_ns;
-    *s = (stall){f->done, q->last_created, q->last_finished, s->limit_ns, now + s->limit_ns};
+    *s = (stall){f->head.done, q->last_created, q->last_finished, s->limit_ns, now + s->limit_ns};
     if (same)
         fy_why_ask(f);
 }
@@ -448,7 +448,7 @@ static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns)
 static void tell_where(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    if (q->here_ns == 0 || (!q->asked && f->ops->host.now(f->port) < q->here_ns))
+    if (q->here_ns == 0 || (!q->asked && f->head.ops->host.now(f->head.port) < q->here_ns))
         return;
     q->here_ns = 0;
     if (!q->asked && place_of(f) > 0)
@@ -500,7 +500,7 @@ static int run(ferry *f)
 
 int fy_quiesce_init(ferry *f)
 {
-    f->quiescence.members = fy_calloc(fy_set_words(f->ranks), sizeof(uint64_t));
+    f->quiescence.members = fy_calloc(fy_set_words(f->head.ranks), sizeof(uint64_t));
     return f->quiescence.members == NULL ? FERRY_ENOMEM : 0;
 }
 
@@ -520,7 +520,7 @@ int fy_quiesce(ferry *f, fy_doing doing)
     f->quiescence.runs = true;
     f->quiescence.error = 0;
     fy_collectives_look_refused(f);
-    f->quiescence.here_ns = f->ops->host.now(f->port) + HERE_NS;
+    f->quiescence.here_ns = f->head.ops->host.now(f->head.port) + HERE_NS;
     int error = run(f);
     f->quiescence.runs = false;
     fy_account_leave(f, before);

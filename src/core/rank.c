@@ -72,7 +72,7 @@ static void free_core(ferry *f)
     fy_pool_fini(&f->packets);
     fy_pool_fini(&f->broadcasts);
     fy_mutex_fini(&f->control_lock);
-    f->ops->transport.close(f->port);
+    f->head.ops->transport.close(f->head.port);
     if (f->after_close != NULL)
         f->after_close(f->after_close_arg);
     free(f);
@@ -112,11 +112,11 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
         fy_error_set(error, "open: no lock for a rank");
         goto free_rank;
     }
-    f->port = port;
-    f->ops = port->ops;
-    f->ops->transport.query(port, &f->info);
-    f->rank = f->info.rank;
-    f->ranks = f->info.ranks;
+    f->head.port = port;
+    f->head.ops = port->ops;
+    f->head.ops->transport.query(port, &f->info);
+    f->head.rank = f->info.rank;
+    f->head.ranks = f->info.ranks;
     f->options = *options;
     if (f->options.backlog_bytes == 0)
         f->options.backlog_bytes = FY_BACKLOG_BYTES;
@@ -125,8 +125,8 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     f->user_data = options->user_data;
     fy_packet_pool_init(&f->packets);
     fy_request_broadcast_pool_init(&f->broadcasts);
-    f->account.activity = FERRY_MAIN;
-    f->account.stamp_ns = f->ops->host.now(port);
+    f->head.account.activity = FERRY_MAIN;
+    f->head.account.stamp_ns = f->head.ops->host.now(port);
     error = open_core(f);
     if (error == 0)
         error = open_layers(f);
@@ -155,7 +155,7 @@ void fy_rank_destroy(ferry *f)
 
 bool fy_rank_is_drained(const ferry *f)
 {
-    return f->slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
+    return f->head.slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
            f->tags.count == 0 && f->ops_table.pending == f->ops_table.lazy &&
            f->ops_table.events == NULL && f->collectives.first == NULL;
 }
@@ -179,15 +179,15 @@ static bool goes_on(const ferry *f)
 static int closing_barrier(ferry *f)
 {
     /* Ranks may learn at different times whether others have joined. */
-    bool joins = f->info.starting != 0 && f->info.starting < f->ranks;
+    bool joins = f->info.starting != 0 && f->info.starting < f->head.ranks;
     if (joins || (f->peers.gone_count != 0 && goes_on(f)))
         return fy_quiesce(f, FY_DOING_CLOSE);
     int error = fy_barrier(f, FY_DOING_CLOSE);
     /* All ranks have made the last barrier, and know of no loss. So no rank needs to be told when
      * another one ends. */
     if (error == 0 && f->closing == FY_CLOSING_LAST && f->peers.gone_count == 0 &&
-        f->ops->members.end_quietly != NULL)
-        f->ops->members.end_quietly(f->port);
+        f->head.ops->members.end_quietly != NULL)
+        f->head.ops->members.end_quietly(f->head.port);
     return error == FERRY_EPEER && goes_on(f) ? fy_quiesce(f, FY_DOING_CLOSE) : error;
 }
 
@@ -204,8 +204,8 @@ int fy_rank_close(ferry *f)
     fy_credit_waive(f);
     fy_rank_drain(f);
     int error = closing_barrier(f), written = 0;
-    if (error == 0 && f->profile != NULL && f->profile->wanted)
-        written = fy_profile_report(f, f->profile->path);
+    if (error == 0 && f->head.profile != NULL && f->head.profile->wanted)
+        written = fy_profile_report(f, f->head.profile->path);
     if (written != 0)
         fy_log(f, "%s", f->error_text);
     for (int i = 0; i < FY_LAYERS; i++)
@@ -220,7 +220,7 @@ int fy_rank_close(ferry *f)
     }
     /* Frames of the last barrier may have found no room, and others wait for them. */
     fy_patience patience = {0};
-    while (error == 0 && f->slow_lanes != 0)
+    while (error == 0 && f->head.slow_lanes != 0)
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
     /* Every launcher reports a dead rank itself, so FERRY_EPEER is not logged here. */
     if (error != 0 && error != FERRY_EPEER)
@@ -256,25 +256,25 @@ void ferry_abort(ferry *f, int status, const char *reason)
 {
     if (status < 0 || status > 255)
         status = EXIT_FAILURE;
-    (void)f->ops->transport.pending(f->port, FY_DATA); /* a forked process ends here */
+    (void)f->head.ops->transport.pending(f->head.port, FY_DATA); /* a forked process ends here */
     fy_log(f, "ends the job with status %d: %s", status,
            reason != NULL ? reason : "no reason given");
     fflush(NULL);
     if (f->abort != NULL)
         f->abort(f->after_close_arg, status);
-    if (f->ops->members.abort != NULL)
-        f->ops->members.abort(f->port, status);
+    if (f->head.ops->members.abort != NULL)
+        f->head.ops->members.abort(f->head.port, status);
     _exit(status);
 }
 
 int ferry_rank(const ferry *f)
 {
-    return f->rank;
+    return f->head.rank;
 }
 
 int ferry_ranks(const ferry *f)
 {
-    return f->ranks;
+    return f->head.ranks;
 }
 
 void *ferry_user_data(const ferry *f)
@@ -289,18 +289,19 @@ void ferry_user_data_set(ferry *f, void *user_data)
 
 uint64_t ferry_now(const ferry *f)
 {
-    return f->ops->host.now(f->port);
+    return f->head.ops->host.now(f->head.port);
 }
 
 void ferry_compute(ferry *f, double seconds)
 {
     if (seconds > 0)
-        f->ops->host.advance(f->port, seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18);
+        f->head.ops->host.advance(f->head.port,
+                                  seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18);
 }
 
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state)
 {
-    f->layers[layer] = state;
+    f->head.layers[layer] = state;
 }
 
 int fy_fail(ferry *f, int error, const char *format, ...)
@@ -333,6 +334,6 @@ void fy_log(const ferry *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fy_log_vline(f->rank, format, arguments);
+    fy_log_vline(f->head.rank, format, arguments);
     va_end(arguments);
 }

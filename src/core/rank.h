@@ -63,24 +63,7 @@ static inline const fy_layer_ops *fy_layer_at(int layer)
 typedef struct fy_background fy_background;
 
 struct ferry {
-    /* As fy_head (core.h). */
-    fy_port *port;
-    const fy_port_ops *ops;
-    int rank, ranks;
-    void *layers[FY_LAYERS];
-    fy_profile *profile; /* NULL: nothing is counted */
-    uint64_t work_created, work_finished;
-    uint64_t depth; /* application code that runs inside Ferry */
-    fy_handlers handlers;
-    fy_account account;
-    fy_peer **peer_pages;
-    int32_t *successors;
-    uint32_t complete_frames; /* of this round, see fy_progress */
-    uint64_t done;            /* handlers, tasks, callbacks run and operations ended */
-    ferry_stats stats;
-    size_t owed_bytes;
-    uint32_t slow_lanes, carried;
-    uint32_t due;
+    fy_head head; /* first: the layers above find it there */
 
     fy_kind_fn *kinds[FY_KINDS];
     bool filtered; /* a tag-selective poll runs, for filter_tag */
@@ -142,18 +125,6 @@ struct ferry {
     fy_loss loss;
 };
 
-_Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
-                   offsetof(struct ferry, account) == offsetof(fy_head, account) &&
-                   offsetof(struct ferry, peer_pages) == offsetof(fy_head, peer_pages) &&
-                   offsetof(struct ferry, successors) == offsetof(fy_head, successors) &&
-                   offsetof(struct ferry, done) == offsetof(fy_head, done) &&
-                   offsetof(struct ferry, stats) == offsetof(fy_head, stats) &&
-                   offsetof(struct ferry, owed_bytes) == offsetof(fy_head, owed_bytes) &&
-                   offsetof(struct ferry, slow_lanes) == offsetof(fy_head, slow_lanes) &&
-                   offsetof(struct ferry, carried) == offsetof(fy_head, carried) &&
-                   offsetof(struct ferry, due) == offsetof(fy_head, due),
-               "the head of a rank");
-
 /* Makes a rank over `port`, which it takes, and opens the layers. After a failure the port is
  * closed. */
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out);
@@ -177,13 +148,13 @@ void fy_rank_destroy(ferry *f);
 /* All layers are due. */
 static inline void fy_layers_due(ferry *f)
 {
-    f->due |= f->layers_mask;
+    f->head.due |= f->layers_mask;
 }
 
 /* Called by code that makes work for a round that belongs to no layer (has_rest). */
 static inline void fy_rest_due(ferry *f)
 {
-    f->due |= FY_DUE_REST;
+    f->head.due |= FY_DUE_REST;
 }
 
 /* One round: handles the frames that wait here and those that have arrived, and, with `tasks`, runs
@@ -323,23 +294,23 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns);
  * waits. fy_account_leave restores what fy_account_enter returned. */
 static inline fy_doing fy_account_enter(ferry *f, fy_doing doing)
 {
-    fy_doing before = f->account.base;
+    fy_doing before = f->head.account.base;
     if (doing != FY_DOING_MAIN)
-        f->account.base = doing;
-    if (f->account.base != f->account.doing)
-        fy_doing_set(f, f->account.base, 0);
-    if (f->account.timed)
+        f->head.account.base = doing;
+    if (f->head.account.base != f->head.account.doing)
+        fy_doing_set(f, f->head.account.base, 0);
+    if (f->head.account.timed)
         fy_account_to(f, FERRY_RUNTIME, 0);
     return before;
 }
 
 static inline void fy_account_leave(ferry *f, fy_doing before)
 {
-    f->account.base = before;
-    if (before != f->account.doing)
+    f->head.account.base = before;
+    if (before != f->head.account.doing)
         fy_doing_set(f, before, 0);
     /* A sleep has left the account at runtime, timed or not. */
-    if (f->account.timed || f->account.activity != FERRY_MAIN)
+    if (f->head.account.timed || f->head.account.activity != FERRY_MAIN)
         fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
 }
 

@@ -8,9 +8,9 @@
 
 int fy_check_rank(ferry *f, const char *call, int rank)
 {
-    if (rank >= 0 && rank < f->ranks)
+    if (rank >= 0 && rank < f->head.ranks)
         return 0;
-    return fy_fail(f, FERRY_EINVAL, "%s: rank %d is outside 0..%d", call, rank, f->ranks - 1);
+    return fy_fail(f, FERRY_EINVAL, "%s: rank %d is outside 0..%d", call, rank, f->head.ranks - 1);
 }
 
 static __attribute__((cold)) int explain(ferry *f, int rank, const ferry_message *message)
@@ -30,9 +30,9 @@ static __attribute__((cold)) int explain(ferry *f, int rank, const ferry_message
 
 static inline bool is_valid(const ferry *f, int rank, const ferry_message *message)
 {
-    return rank >= 0 && rank < f->ranks && message != NULL &&
-           message->handler.index < f->handlers.count &&
-           f->handlers.entries[message->handler.index].kind == FY_HANDLER_REQUEST &&
+    return rank >= 0 && rank < f->head.ranks && message != NULL &&
+           message->handler.index < f->head.handlers.count &&
+           f->head.handlers.entries[message->handler.index].kind == FY_HANDLER_REQUEST &&
            message->word_count <= FERRY_WORDS_MAX &&
            (message->size_bytes == 0 || message->data != NULL);
 }
@@ -44,7 +44,7 @@ static inline void fill_frame(const ferry *f, const ferry_message *message, fy_f
         .word_count = message->word_count,
         .handler = message->handler.index,
         .tag = message->tag,
-        .aux = f->handlers.entries[message->handler.index].signature,
+        .aux = f->head.handlers.entries[message->handler.index].signature,
         .data = message->data,
         .size_bytes = message->size_bytes,
     };
@@ -53,8 +53,8 @@ static inline void fill_frame(const ferry *f, const ferry_message *message, fy_f
 
 __attribute__((cold)) int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
 {
-    if (!is_valid(f, f->rank, message))
-        return explain(f, f->rank, message);
+    if (!is_valid(f, f->head.rank, message))
+        return explain(f, f->head.rank, message);
     fill_frame(f, message, out);
     return 0;
 }
@@ -77,7 +77,7 @@ static __attribute__((noinline)) int send_frame(ferry *f, int rank, const fy_fra
     if (error != 0)
         return error;
     peer->work_sent++;
-    f->stats.requests_sent++;
+    f->head.stats.requests_sent++;
     return 0;
 }
 
@@ -128,21 +128,21 @@ static inline int send_plain(ferry *f, int rank, const ferry_message *message)
 {
     fy_frame frame;
     fy_peer *peer = fy_peer_of(f, rank);
-    if (peer == NULL || f->profile != NULL || f->slow_lanes != 0 || rank == f->rank)
+    if (peer == NULL || f->head.profile != NULL || f->head.slow_lanes != 0 || rank == f->head.rank)
         return FERRY_EAGAIN;
     frame.kind = FY_KIND_REQUEST;
     frame.word_count = message->word_count;
     frame.handler = message->handler.index;
     frame.op = 0;
     frame.tag = message->tag;
-    frame.aux = f->handlers.entries[message->handler.index].signature;
+    frame.aux = f->head.handlers.entries[message->handler.index].signature;
     frame.size_bytes = 0;
     fy_words_copy(frame.words, message->words, message->word_count);
-    int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, &frame);
+    int error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, &frame);
     if (error != 0)
         return error;
     peer->work_sent++;
-    f->stats.requests_sent++;
+    f->head.stats.requests_sent++;
     return 0;
 }
 
@@ -196,7 +196,7 @@ static void run_request(ferry *f, void *arg)
 /* Logs once per handler why a request cannot run. */
 static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame *frame)
 {
-    fy_handlers *h = &f->handlers;
+    fy_handlers *h = &f->head.handlers;
     bool exists = frame->handler < h->count;
     bool *told = exists ? &h->entries[frame->handler].told_unknown : &h->told_unknown;
     /* One that has joined and is no member yet may be refused (quiesce.c). */
@@ -204,7 +204,7 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
         fy_loss_note(f, FERRY_ELOST,
                      "rank %d dropped a request from rank %d for handler %u, which is not the same "
                      "handler on both",
-                     f->rank, source, frame->handler);
+                     f->head.rank, source, frame->handler);
     if (*told)
         return;
     *told = true;
@@ -220,9 +220,9 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
 
 static inline const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
 {
-    if (frame->handler >= f->handlers.count || frame->word_count > FERRY_WORDS_MAX)
+    if (frame->handler >= f->head.handlers.count || frame->word_count > FERRY_WORDS_MAX)
         return NULL;
-    const fy_handler_entry *entry = &f->handlers.entries[frame->handler];
+    const fy_handler_entry *entry = &f->head.handlers.entries[frame->handler];
     return entry->signature == frame->aux && entry->kind == FY_HANDLER_REQUEST ? entry : NULL;
 }
 
@@ -235,7 +235,7 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
     }
     request_call call = {(ferry_request_fn *)entry->fn, source, frame};
     fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
-    f->stats.requests_handled++;
+    f->head.stats.requests_handled++;
     return 0;
 }
 
@@ -287,7 +287,7 @@ fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
     } else if (entry != NULL && fy_run_begin(f, FY_DOING_HANDLER, frame->handler)) {
         call_handler(f, (ferry_request_fn *)entry->fn, source, frame);
         fy_run_end(f, FY_DOING_HANDLER);
-        f->stats.requests_handled++;
+        f->head.stats.requests_handled++;
     } else {
         (void)fy_request_run(f, source, frame); /* the source does not ask for the result */
     }

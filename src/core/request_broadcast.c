@@ -72,14 +72,14 @@ static int rank_at(const tree *t, int position)
 /* The place of `self` in a tree of all ranks, or of those in `set`. */
 static tree tree_of(const ferry *f, int root, const uint64_t *set)
 {
-    tree t = {.root = root, .ranks = f->ranks, .size = f->ranks, .set = set};
-    t.position = (f->rank - root + f->ranks) % f->ranks;
+    tree t = {.root = root, .ranks = f->head.ranks, .size = f->head.ranks, .set = set};
+    t.position = (f->head.rank - root + f->head.ranks) % f->head.ranks;
     if (set == NULL)
         return t;
     int distance = t.position;
     t.size = t.position = 0;
-    for (int i = 0; i < f->ranks; i++) {
-        bool in = fy_set_has(set, (int)(((int64_t)root + i) % f->ranks));
+    for (int i = 0; i < f->head.ranks; i++) {
+        bool in = fy_set_has(set, (int)(((int64_t)root + i) % f->head.ranks));
         t.size += in;
         t.position += in && i < distance;
     }
@@ -138,7 +138,7 @@ static int send_child(ferry *f, broadcast_record *record, int rank, const fy_fra
     else
         error = own ? fy_send_paced(f, rank, &copy, NULL) : fy_send(f, FY_DATA, rank, &copy);
     if (error == 0) {
-        f->work_created++;
+        f->head.work_created++;
         (void)fy_work_leaves(f, rank, 1); /* there is a record */
     } else if (record != NULL) {
         record->parts--;
@@ -181,7 +181,7 @@ static int run_here(ferry *f, const fy_frame *frame)
     request.size_bytes -= head_bytes(&head);
     request.data = (const unsigned char *)frame->data + head_bytes(&head);
     int error = fy_request_run(f, head.root, &request);
-    f->work_finished++;
+    f->head.work_finished++;
     return error;
 }
 
@@ -191,8 +191,9 @@ static bool is_first(const ferry *f, const fy_frame *frame)
 {
     if (f->self.head != NULL)
         return false;
-    return f->filtered ? frame->tag == f->filter_tag && !fy_tags_has(&f->tags, f->rank, frame->tag)
-                       : f->tags.count == 0;
+    return f->filtered
+               ? frame->tag == f->filter_tag && !fy_tags_has(&f->tags, f->head.rank, frame->tag)
+               : f->tags.count == 0;
 }
 
 /* The record of a tracked frame from `parent`, or NULL without memory. */
@@ -223,9 +224,9 @@ static void pass_on(ferry *f, broadcast_record *record, const tree *t, const fy_
         error = error == 0 ? own : error;
     } else {
         fy_frame own = *frame;
-        int started = start_part(f, record, f->rank, frame, &own.op);
+        int started = start_part(f, record, f->head.rank, frame, &own.op);
         error = error == 0 ? started : error;
-        fy_packet_fill(self, f->rank, FY_DATA, &own);
+        fy_packet_fill(self, f->head.rank, FY_DATA, &own);
         fy_queue_push(&f->self, self);
         fy_rest_due(f);
     }
@@ -240,13 +241,13 @@ static bool read_tree(const ferry *f, int source, const fy_frame *frame, tree *o
     if (frame->size_bytes < sizeof(head))
         return false;
     memcpy(&head, frame->data, sizeof(head));
-    if (head.root < 0 || head.root >= f->ranks || head.root == f->rank ||
-        (head.words != 0 && head.words != fy_set_words(f->ranks)) ||
+    if (head.root < 0 || head.root >= f->head.ranks || head.root == f->head.rank ||
+        (head.words != 0 && head.words != fy_set_words(f->head.ranks)) ||
         frame->size_bytes < head_bytes(&head))
         return false;
     const void *behind = (const unsigned char *)frame->data + sizeof(head);
     const uint64_t *set = head.words == 0 ? NULL : behind;
-    if (set != NULL && (!fy_set_has(set, f->rank) || !fy_set_has(set, head.root)))
+    if (set != NULL && (!fy_set_has(set, f->head.rank) || !fy_set_has(set, head.root)))
         return false;
     *out = tree_of(f, head.root, set);
     int above = out->position;
@@ -258,7 +259,7 @@ static bool read_tree(const ferry *f, int source, const fy_frame *frame, tree *o
 
 fy_verdict fy_request_broadcast_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    if (source == f->rank) {
+    if (source == f->head.rank) {
         int error = run_here(f, frame);
         fy_op_end(f, frame->op, error);
         return FY_TAKEN;
@@ -289,7 +290,7 @@ static int start_tracking(ferry *f, const fy_frame *frame, const ferry_track *tr
                           broadcast_record **record)
 {
     uint32_t op;
-    int error = fy_op_start(f, track, f->rank, frame->tag, frame->size_bytes, &op);
+    int error = fy_op_start(f, track, f->head.rank, frame->tag, frame->size_bytes, &op);
     if (error != 0 || op == 0)
         return error;
     *record = fy_pool_get(&f->broadcasts);
@@ -311,8 +312,8 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     if (error != 0)
         return error;
     bool all = f->peers.gone_count == 0;
-    const broadcast_head head = {.root = f->rank,
-                                 .words = all ? 0 : (uint32_t)fy_set_words(f->ranks)};
+    const broadcast_head head = {.root = f->head.rank,
+                                 .words = all ? 0 : (uint32_t)fy_set_words(f->head.ranks)};
     fy_packet *packet =
         message->size_bytes > SIZE_MAX - head_bytes(&head)
             ? NULL
@@ -332,17 +333,17 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     error = start_tracking(f, &frame, track, &record);
     frame.data = data;
     frame.size_bytes += head_bytes(&head);
-    const tree t = tree_of(f, f->rank, set);
-    uint64_t sent_before = f->work_created;
+    const tree t = tree_of(f, f->head.rank, set);
+    uint64_t sent_before = f->head.work_created;
     if (error == 0)
         error = send_children(f, record, &t, 0, &frame, true);
     fy_packet_destroy(&f->packets, packet);
-    f->stats.requests_sent += error == 0;
+    f->head.stats.requests_sent += error == 0;
     if (record == NULL)
         return error;
     (void)fy_op_hold(f, record->op, false);
     /* If no frame has left, the call fails; otherwise the operation does. */
-    if (error != 0 && f->work_created == sent_before) {
+    if (error != 0 && f->head.work_created == sent_before) {
         fy_op_drop(f, record->op);
         fy_pool_put(&f->broadcasts, record);
         return error;

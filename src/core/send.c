@@ -31,7 +31,7 @@ enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 100
 /* The queue of a lane, or of FY_MESSAGES, if a frame waits in it; else NULL. */
 static fy_queue *waiting(const ferry *f, int kind, int rank)
 {
-    if (f->slow_lanes == 0)
+    if (f->head.slow_lanes == 0)
         return NULL;
     fy_queue *queue = fy_queue_find(&f->backlog, (uint32_t)(rank * FY_BACKLOGS + kind));
     return queue != NULL && queue->head != NULL ? queue : NULL;
@@ -62,7 +62,7 @@ size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes)
 
 size_t fy_waiting_bytes(const ferry *f)
 {
-    return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->owed_bytes + f->tags.bytes;
+    return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->head.owed_bytes + f->tags.bytes;
 }
 
 static int check_kept(ferry *f, const char *call, const char *why)
@@ -78,17 +78,18 @@ static int check_kept(ferry *f, const char *call, const char *why)
 
 int fy_check_room(ferry *f, const char *call)
 {
-    return f->depth == 0 ? 0 : check_kept(f, call, "");
+    return f->head.depth == 0 ? 0 : check_kept(f, call, "");
 }
 
 int fy_message_check(ferry *f)
 {
-    if (f->depth == 0 && f->carried == 0)
+    if (f->head.depth == 0 && f->head.carried == 0)
         return 0;
     return check_kept(f, "object_send",
-                      f->depth != 0 ? ""
-                                    : "; an uninstalled object is not installed yet, or its type "
-                                      "is not registered");
+                      f->head.depth != 0
+                          ? ""
+                          : "; an uninstalled object is not installed yet, or its type "
+                            "is not registered");
 }
 
 /* Takes the packet on success. */
@@ -102,7 +103,7 @@ static __attribute__((cold)) bool keep(ferry *f, int kind, fy_packet *packet)
             fy_route_leave(f, &packet->frame);
         return false;
     }
-    f->slow_lanes += !filled;
+    f->head.slow_lanes += !filled;
     fy_rest_due(f);
     return true;
 }
@@ -114,7 +115,7 @@ static void drop_first(ferry *f, fy_queue *queue)
     if (queue->key % FY_BACKLOGS == FY_MESSAGES)
         fy_route_leave(f, &packet->frame);
     fy_packet_destroy(&f->packets, packet);
-    f->slow_lanes -= queue->head == NULL;
+    f->head.slow_lanes -= queue->head == NULL;
 }
 
 static int no_memory(ferry *f, int rank, size_t size_bytes)
@@ -139,7 +140,7 @@ static __attribute__((cold)) int keep_copy(ferry *f, int kind, int rank, const f
     if (packet == NULL)
         return no_memory(f, rank, frame->size_bytes);
     fy_packet_fill(packet, rank, lane, frame);
-    if (lane == FY_DATA && rank == f->rank) {
+    if (lane == FY_DATA && rank == f->head.rank) {
         fy_queue_push(&f->self, packet);
         fy_rest_due(f);
         return 0;
@@ -163,9 +164,9 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int rank,
                                                   const fy_frame *frame, const char *call)
 {
-    if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
+    if ((rank == f->head.rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return keep_copy(f, (int)lane, rank, frame, call);
-    int error = f->ops->transport.send(f->port, FY_APP, lane, rank, frame);
+    int error = f->head.ops->transport.send(f->head.port, FY_APP, lane, rank, frame);
     if (error == 0)
         return 0;
     if (error == FERRY_EAGAIN)
@@ -196,13 +197,13 @@ static __attribute__((cold, noinline)) int send_counted(ferry *f, int rank, cons
 {
     fy_stretch stretch = fy_profile_begin(f);
     int error = send(f, rank, frame, call);
-    fy_profile_end(f, &stretch, &f->profile->sent[frame->kind], frame->size_bytes);
+    fy_profile_end(f, &stretch, &f->head.profile->sent[frame->kind], frame->size_bytes);
     return error;
 }
 
 int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
-    if (f->profile != NULL)
+    if (f->head.profile != NULL)
         return send_counted(f, rank, frame, NULL, lane == FY_DATA ? send_data : send_control);
     return send_or_keep(f, lane, rank, frame, NULL);
 }
@@ -211,14 +212,14 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 static inline bool must_wait(const ferry *f, int rank)
 {
     return fy_credit_is_withdrawn(f) ||
-           (f->slow_lanes != 0 &&
+           (f->head.slow_lanes != 0 &&
             (waiting(f, FY_MESSAGES, rank) != NULL || waiting(f, FY_DATA, rank) != NULL));
 }
 
 /* A message of this rank goes to the port only if it need not wait: see fy_message_send. */
 static int send_message(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    bool waits = rank != f->rank && must_wait(f, rank);
+    bool waits = rank != f->head.rank && must_wait(f, rank);
     return waits ? keep_copy(f, FY_MESSAGES, rank, frame, call) : send_data(f, rank, frame, call);
 }
 
@@ -226,7 +227,7 @@ static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, boo
                                                          const fy_frame *frame)
 {
     const char *call = own ? "object_send" : NULL;
-    if (f->profile != NULL)
+    if (f->head.profile != NULL)
         return send_counted(f, rank, frame, call, own ? send_message : send_data);
     return own ? send_message(f, rank, frame, call) : send_data(f, rank, frame, call);
 }
@@ -238,9 +239,9 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     if (peer == NULL)
         return FERRY_ENOMEM;
     /* The fast path of send_message_slowly. */
-    if (f->profile == NULL && f->slow_lanes == 0 && rank != f->rank &&
+    if (f->head.profile == NULL && f->head.slow_lanes == 0 && rank != f->head.rank &&
         (!own || fy_credit_is_plenty(f)))
-        error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
+        error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame);
     if (error != 0)
         error = send_message_slowly(f, rank, own, frame);
     if (error != 0)
@@ -263,7 +264,7 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
         patience->pause_ns = ROOM_PAUSE_MIN_NS;
     else if (patience->pause_ns < ROOM_PAUSE_MAX_NS)
         patience->pause_ns *= 2;
-    fy_account_wait(f, f->ops->host.now(f->port) + patience->pause_ns);
+    fy_account_wait(f, f->head.ops->host.now(f->head.port) + patience->pause_ns);
 }
 
 /* A call begins to wait until it can send to `rank`, for reports. */
@@ -286,7 +287,7 @@ static __attribute__((cold, noinline)) bool pace(ferry *f, uint64_t object, int 
         return look;
     fy_doing before = begin_waiting(f, rank);
     fy_patience patience = {0};
-    while (f->carried == 0 && must_wait(f, rank))
+    while (f->head.carried == 0 && must_wait(f, rank))
         wait_for_room(f, true, &patience);
     fy_account_leave(f, before);
     return true;
@@ -296,7 +297,8 @@ bool fy_message_pace(ferry *f, uint64_t object, int rank)
 {
     enum { PARTS = 8 };
     bool look = f->credit.unseen_bytes >= f->options.backlog_bytes / PARTS;
-    return (look || f->slow_lanes != 0 || !fy_credit_is_plenty(f)) && pace(f, object, rank, look);
+    return (look || f->head.slow_lanes != 0 || !fy_credit_is_plenty(f)) &&
+           pace(f, object, rank, look);
 }
 
 static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)
@@ -305,7 +307,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame 
     fy_patience patience = {0};
     bool held = fy_op_hold(f, frame->op, true);
     int error = FERRY_EAGAIN;
-    if (rank == f->rank) {
+    if (rank == f->head.rank) {
         while (f->self.bytes > SELF_BYTES_MAX)
             fy_progress(f, false);
         error = keep_copy(f, FY_DATA, rank, frame, NULL);
@@ -313,21 +315,21 @@ static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame 
     while (error == FERRY_EAGAIN) {
         wait_for_room(f, false, &patience);
         if (!fy_has_backlog(f, FY_DATA, rank))
-            error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
+            error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame);
     }
     (void)fy_op_hold(f, frame->op, held);
     fy_account_leave(f, before);
-    return error == 0 || rank == f->rank ? error : port_failed(f, rank, error);
+    return error == 0 || rank == f->head.rank ? error : port_failed(f, rank, error);
 }
 
 static __attribute__((noinline)) int send_paced(ferry *f, int rank, const fy_frame *frame,
                                                 const char *call)
 {
-    if (f->depth > 0)
+    if (f->head.depth > 0)
         return send_data(f, rank, frame, call);
-    if (rank == f->rank || fy_has_backlog(f, FY_DATA, rank))
+    if (rank == f->head.rank || fy_has_backlog(f, FY_DATA, rank))
         return send_slowly(f, rank, frame);
-    int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
+    int error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame);
     if (error == 0)
         return 0;
     return error == FERRY_EAGAIN ? send_slowly(f, rank, frame) : port_failed(f, rank, error);
@@ -335,11 +337,11 @@ static __attribute__((noinline)) int send_paced(ferry *f, int rank, const fy_fra
 
 int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    if (f->profile != NULL)
+    if (f->head.profile != NULL)
         return send_counted(f, rank, frame, call, send_paced);
     /* The fast path of send_paced. */
-    if (f->slow_lanes == 0 && rank != f->rank) {
-        int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
+    if (f->head.slow_lanes == 0 && rank != f->head.rank) {
+        int error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame);
         if (error == 0)
             return 0;
     }
@@ -350,13 +352,13 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
  * short compared with the time that has passed already. */
 static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *lent)
 {
-    uint64_t start = f->ops->host.now(f->port);
+    uint64_t start = f->head.ops->host.now(f->head.port);
     uint32_t rounds = 0;
     /* acquire: pairs with the port's release when it has read the data */
     while (atomic_load_explicit(lent, memory_order_acquire)) {
         if (fy_progress(f, false) > 0 || rounds++ < ROOM_ROUNDS)
             continue;
-        uint64_t now = f->ops->host.now(f->port), pause = (now - start) / 8;
+        uint64_t now = f->head.ops->host.now(f->head.port), pause = (now - start) / 8;
         pause = pause < ROOM_PAUSE_MAX_NS ? pause : ROOM_PAUSE_MAX_NS;
         fy_account_wait(f, now + pause);
     }
@@ -372,8 +374,8 @@ static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *f
     int error = FERRY_EAGAIN;
     while (error == FERRY_EAGAIN) {
         if (fy_has_backlog(f, FY_DATA, rank) ||
-            (error = f->ops->transport.send_lent(f->port, FY_APP, FY_DATA, rank, frame, &lent)) ==
-                FERRY_EAGAIN)
+            (error = f->head.ops->transport.send_lent(f->head.port, FY_APP, FY_DATA, rank, frame,
+                                                      &lent)) == FERRY_EAGAIN)
             wait_for_room(f, false, &patience);
     }
     if (error == 0)
@@ -384,26 +386,27 @@ static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *f
 
 int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    if (f->ops->transport.send_lent == NULL || frame->size_bytes < LEND_MIN_BYTES || f->depth > 0 ||
-        rank == f->rank)
+    if (f->head.ops->transport.send_lent == NULL || frame->size_bytes < LEND_MIN_BYTES ||
+        f->head.depth > 0 || rank == f->head.rank)
         return fy_send_paced(f, rank, frame, call);
-    return f->profile == NULL ? send_lent(f, rank, frame, call)
-                              : send_counted(f, rank, frame, call, send_lent);
+    return f->head.profile == NULL ? send_lent(f, rank, frame, call)
+                                   : send_counted(f, rank, frame, call, send_lent);
 }
 
 int fy_send_packet(ferry *f, fy_packet *packet)
 {
     int rank = packet->rank;
-    if (f->profile != NULL)
-        f->profile->sent[packet->frame.kind].calls++;
-    if (rank == f->rank && packet->lane == FY_DATA) {
+    if (f->head.profile != NULL)
+        f->head.profile->sent[packet->frame.kind].calls++;
+    if (rank == f->head.rank && packet->lane == FY_DATA) {
         fy_queue_push(&f->self, packet);
         fy_rest_due(f);
         return 0;
     }
     int error = FERRY_EAGAIN;
     if (!fy_has_backlog(f, packet->lane, rank))
-        error = f->ops->transport.send(f->port, FY_APP, packet->lane, rank, &packet->frame);
+        error =
+            f->head.ops->transport.send(f->head.port, FY_APP, packet->lane, rank, &packet->frame);
     if (error == FERRY_EAGAIN) {
         if (!keep(f, (int)packet->lane, packet))
             fy_queue_push(&f->orphans, packet);
@@ -429,14 +432,16 @@ int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame,
     if (thread == FY_APP && !block)
         return fy_send(f, FY_CONTROL, rank, frame);
     for (;;) {
-        int error = block ? f->ops->heap.send_block(f->port, thread, FY_CONTROL, rank, frame)
-                          : f->ops->transport.send(f->port, thread, FY_CONTROL, rank, frame);
+        int error =
+            block ? f->head.ops->heap.send_block(f->head.port, thread, FY_CONTROL, rank, frame)
+                  : f->head.ops->transport.send(f->head.port, thread, FY_CONTROL, rank, frame);
         if (error != FERRY_EAGAIN)
             return error;
         if (thread == FY_HELPER)
             poll_as_helper(f);
         /* The target takes control frames at any time, so room comes soon. */
-        f->ops->transport.wait(f->port, thread, f->ops->host.now(f->port) + ROOM_PAUSE_MIN_NS);
+        f->head.ops->transport.wait(f->head.port, thread,
+                                    f->head.ops->host.now(f->head.port) + ROOM_PAUSE_MIN_NS);
     }
 }
 
@@ -460,7 +465,8 @@ static int flush_queue(ferry *f, fy_queue *queue)
         return 0;
     while (queue->head != NULL && !(messages && fy_credit_is_withdrawn(f))) {
         const fy_packet *head = queue->head;
-        int error = f->ops->transport.send(f->port, FY_APP, head->lane, head->rank, &head->frame);
+        int error =
+            f->head.ops->transport.send(f->head.port, FY_APP, head->lane, head->rank, &head->frame);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
             break;
         fy_credit_count(f, &head->frame);
@@ -477,7 +483,7 @@ static __attribute__((cold)) int flush_orphans(ferry *f)
     int count = 0;
     for (fy_packet *before = NULL, *at = f->orphans.head, *next; at != NULL; at = next) {
         next = at->next;
-        if (f->ops->transport.send(f->port, FY_APP, at->lane, at->rank, &at->frame) ==
+        if (f->head.ops->transport.send(f->head.port, FY_APP, at->lane, at->rank, &at->frame) ==
             FERRY_EAGAIN) {
             before = at;
             continue;

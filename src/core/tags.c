@@ -133,7 +133,7 @@ static bool is_selected(const ferry *f, int source, const fy_frame *frame)
 {
     uint32_t properties = properties_of(frame);
     if (frame->kind == FY_KIND_REQUEST_BROADCAST)
-        return source == f->rank;
+        return source == f->head.rank;
     if ((properties & FY_FRAME_TAGGED) != 0)
         return true;
     if (frame->tag != FY_NO_TAG)
@@ -180,7 +180,7 @@ int ferry_poll_tag(ferry *f, int32_t tag)
     int error = fy_check_outside(f, "poll_tag");
     if (error != 0)
         return error;
-    uint64_t before = f->done;
+    uint64_t before = f->head.done;
     fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
     f->filtered = tag != FERRY_ANY_TAG;
     f->filter_tag = tag;

@@ -124,26 +124,26 @@ static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolu
     ferry_interval *intervals = fy_malloc(interval_max * sizeof(*intervals));
     if (intervals == NULL)
         return fy_fail(f, FERRY_ENOMEM, "trace_start: no memory for %zu intervals", interval_max);
-    fy_account_to(f, f->account.activity, f->account.handler);
+    fy_account_to(f, f->head.account.activity, f->head.account.handler);
     fy_trace_fini(trace);
     *trace = (fy_trace){.intervals = intervals,
                         .capacity = interval_max - 1, /* `end` writes one more */
                         .resolution_ns = resolution_ns,
                         .on = true,
-                        .bucket_start_ns = f->account.stamp_ns};
-    f->account.timed = true;
-    f->due |= FY_DUE_ALWAYS;
+                        .bucket_start_ns = f->head.account.stamp_ns};
+    f->head.account.timed = true;
+    f->head.due |= FY_DUE_ALWAYS;
     return 0;
 }
 
 /* Ends a record at the present time of the account. */
 static void end(ferry *f, fy_trace *trace)
 {
-    fy_account_to(f, f->account.activity, f->account.handler);
+    fy_account_to(f, f->head.account.activity, f->head.account.handler);
     flush_bucket(trace);
     trace->on = false;
     trace->intervals[trace->count++] =
-        (ferry_interval){.start_ns = f->account.stamp_ns, .activity = FERRY_MAIN};
+        (ferry_interval){.start_ns = f->head.account.stamp_ns, .activity = FERRY_MAIN};
 }
 
 int ferry_trace_start(ferry *f, size_t interval_max, uint64_t resolution_ns)
@@ -170,7 +170,7 @@ int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
 
 static void name_file(const ferry *f, const char *folder, char path[PATH_BYTES])
 {
-    (void)snprintf(path, PATH_BYTES, "%s/rank-%d.trace", folder, f->rank);
+    (void)snprintf(path, PATH_BYTES, "%s/rank-%d.trace", folder, f->head.rank);
 }
 
 /* Makes the folder now: at the end of a long run an error would be too late. Removes this rank's
@@ -200,7 +200,7 @@ int fy_trace_file_init(ferry *f)
     if (f->file == NULL)
         return FERRY_ENOMEM;
     f->file->folder = folder;
-    f->file->opened_ns = f->account.stamp_ns;
+    f->file->opened_ns = f->head.account.stamp_ns;
     return begin(f, &f->file->trace, INTERVALS, 0);
 }
 
@@ -215,16 +215,16 @@ void fy_trace_file_fini(ferry *f)
 static void write_lines(ferry *f, FILE *out)
 {
     fy_report own;
-    const fy_report_printer *printer = f->profile->printer;
+    const fy_report_printer *printer = f->head.profile->printer;
     const fy_report_trace trace = {.own = &own,
-                                   .stats = &f->stats,
-                                   .port = f->ops->name,
-                                   .rank = f->rank,
-                                   .ranks = f->ranks,
+                                   .stats = &f->head.stats,
+                                   .port = f->head.ops->name,
+                                   .rank = f->head.rank,
+                                   .ranks = f->head.ranks,
                                    .opened_ns = f->file->opened_ns,
-                                   .closed_ns = f->account.stamp_ns,
-                                   .handlers = f->handlers.names,
-                                   .handler_count = f->handlers.count,
+                                   .closed_ns = f->head.account.stamp_ns,
+                                   .handlers = f->head.handlers.names,
+                                   .handler_count = f->head.handlers.count,
                                    .intervals = f->file->trace.intervals,
                                    .interval_count = f->file->trace.count};
     fy_profile_fill(f, &own);

@@ -33,12 +33,12 @@ void fy_why_line(fy_why *why, const char *format, ...)
 
 uint64_t fy_stamp(const ferry *f)
 {
-    return f->account.stamp_ns;
+    return f->head.account.stamp_ns;
 }
 
 double fy_why_age(const ferry *f, uint64_t since_ns)
 {
-    uint64_t now = f->ops->host.now(f->port);
+    uint64_t now = f->head.ops->host.now(f->head.port);
     return now > since_ns ? (double)(now - since_ns) / 1e9 : 0;
 }
 
@@ -89,9 +89,9 @@ static void tell(ferry *f, fy_why *why)
 {
     const fy_quiescence *q = &f->quiescence;
     why->used = 0;
-    if (f->account.quiet_ns != 0)
-        fy_why_line(why, "nothing to do for %.2f s", fy_why_age(f, f->account.quiet_ns));
-    if (f->account.base == FY_DOING_SEND && f->taker != f->rank)
+    if (f->head.account.quiet_ns != 0)
+        fy_why_line(why, "nothing to do for %.2f s", fy_why_age(f, f->head.account.quiet_ns));
+    if (f->head.account.base == FY_DOING_SEND && f->taker != f->head.rank)
         fy_why_line(why,
                     fy_credit_is_withdrawn(f) ? "no credit to send to rank %d"
                                               : ">%d has not taken what this rank sends",
@@ -111,10 +111,10 @@ static void tell(ferry *f, fy_why *why)
 void fy_why_look(ferry *f)
 {
     fy_why why;
-    if (f->ops->diagnosis.asked == NULL || !f->ops->diagnosis.asked(f->port))
+    if (f->head.ops->diagnosis.asked == NULL || !f->head.ops->diagnosis.asked(f->head.port))
         return;
     tell(f, &why);
-    f->ops->diagnosis.answer(f->port, why.text, why.used);
+    f->head.ops->diagnosis.answer(f->head.port, why.text, why.used);
 }
 
 /* Whether a frame has asked and nobody has answered. */
@@ -142,7 +142,7 @@ void fy_why_tell(ferry *f)
 void fy_why_helper(ferry *f)
 {
     fy_why why = {.used = 0};
-    bool asked = f->ops->diagnosis.asked != NULL && f->ops->diagnosis.asked(f->port),
+    bool asked = f->head.ops->diagnosis.asked != NULL && f->head.ops->diagnosis.asked(f->head.port),
          framed = is_asked(f);
     if (!asked && !framed)
         return;
@@ -150,7 +150,7 @@ void fy_why_helper(ferry *f)
         if (fy_layer_at(i)->why_helper != NULL)
             fy_layer_at(i)->why_helper(f, &why);
     if (asked)
-        f->ops->diagnosis.answer(f->port, why.text, why.used);
+        f->head.ops->diagnosis.answer(f->head.port, why.text, why.used);
     if (framed)
         print(f, "runs a task, and after it:", &why);
 }
@@ -167,16 +167,16 @@ fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame)
 static void ask_by_frames(ferry *f)
 {
     const fy_frame frame = {.kind = FY_KIND_WHY};
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (rank != f->rank && !fy_peer_is_gone(f, rank))
+    for (int rank = 0; rank < f->head.ranks; rank++)
+        if (rank != f->head.rank && !fy_peer_is_gone(f, rank))
             (void)fy_send(f, FY_CONTROL, rank, &frame); /* after an error that rank is left out */
 }
 
 void fy_why_ask(ferry *f)
 {
-    if (f->ops->diagnosis.ask != NULL && f->ops->diagnosis.ask(f->port, false)) {
+    if (f->head.ops->diagnosis.ask != NULL && f->head.ops->diagnosis.ask(f->head.port, false)) {
         fy_why_look(f);
-        (void)f->ops->diagnosis.ask(f->port, true);
+        (void)f->head.ops->diagnosis.ask(f->head.port, true);
         return;
     }
     fy_why why;

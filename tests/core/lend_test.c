@@ -99,8 +99,8 @@ static int close_two(void **state)
     (void)state;
     job_settle(&job);
     assert_int_equal(job.f[0]->ops_table.pending, 0);
-    assert_int_equal(job.f[0]->work_created + job.f[1]->work_created,
-                     job.f[0]->work_finished + job.f[1]->work_finished);
+    assert_int_equal(job.f[0]->head.work_created + job.f[1]->head.work_created,
+                     job.f[0]->head.work_finished + job.f[1]->head.work_finished);
     job_close(&job);
     return 0;
 }

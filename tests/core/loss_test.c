@@ -399,7 +399,7 @@ static void end_while_others_go_on(ferry *f, void *arg)
     CHECK(ferry_barrier(f) == 0);
     if (ferry_rank(f) == w->odd) {
         fy_loss_end(f, 0x0300);
-        while (f->slow_lanes != 0)
+        while (f->head.slow_lanes != 0)
             (void)ferry_poll(f);
         fy_controls_mark(w->segment->base, RANKS, (uint32_t)w->odd, SHM_DEAD);
         while (atomic_load(&w->ended) < RANKS - 1)
@@ -494,7 +494,8 @@ static void test_loss_reason_is_repeated_at_the_end(void **state)
     fy_loss_end(job.f[0], 3);
     assert_int_equal(job.f[0]->loss.error, FERRY_ELOST);
     assert_string_equal(job.f[0]->loss.reason, "rank 1 lost it");
-    while (job.f[2]->ops->transport.poll(job.f[2]->port, FY_DATA, 8, count_note, notes) > 0) {
+    while (job.f[2]->head.ops->transport.poll(job.f[2]->head.port, FY_DATA, 8, count_note, notes) >
+           0) {
     }
     assert_int_equal(notes[0], 1);
     assert_int_equal(notes[1], 1);

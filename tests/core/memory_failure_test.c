@@ -88,7 +88,8 @@ static void exchange(ferry *f[2], counts c[2])
     settle_both(f);
     CHECK(c[0].notes + c[1].notes == notes + c[1].sent_by_burst);
     CHECK(c[0].submitted == accepted && c[0].ended == accepted + gets);
-    CHECK(f[0]->work_created + f[1]->work_created == f[0]->work_finished + f[1]->work_finished);
+    CHECK(f[0]->head.work_created + f[1]->head.work_created ==
+          f[0]->head.work_finished + f[1]->head.work_finished);
     CHECK(f[0]->ops_table.pending == 0);
 }
 

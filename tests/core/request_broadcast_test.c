@@ -132,8 +132,8 @@ static void test_request_broadcast_reaches_all_but_the_root(void **state)
         }
         uint64_t created = 0, finished = 0;
         for (int i = 0; i < ranks; i++) {
-            created += job.f[i]->work_created;
-            finished += job.f[i]->work_finished;
+            created += job.f[i]->head.work_created;
+            finished += job.f[i]->head.work_finished;
         }
         assert_int_equal(created, finished);
         job_close(&job);

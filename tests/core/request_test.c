@@ -128,7 +128,7 @@ static void test_request_backlog_keeps_order(void **state)
     uint64_t next[2] = {0, 0};
     for (int i = 0; i < 2000; i++)
         assert_int_equal(x.seen[0].message[i].words[0], next[x.seen[0].source[i]]++);
-    assert_int_equal(x.job.f[1]->slow_lanes, 0);
+    assert_int_equal(x.job.f[1]->head.slow_lanes, 0);
     job_close(&x.job);
 }
 
@@ -319,8 +319,8 @@ static void test_request_handlers_must_agree(void **state)
         assert_int_equal(s->failed, 1);
         assert_int_equal(s->error, FERRY_ENOENT);
         assert_int_equal(x.seen[1].count, 0);
-        assert_int_equal(x.job.f[0]->work_created + x.job.f[1]->work_created,
-                         x.job.f[0]->work_finished + x.job.f[1]->work_finished);
+        assert_int_equal(x.job.f[0]->head.work_created + x.job.f[1]->head.work_created,
+                         x.job.f[0]->head.work_finished + x.job.f[1]->head.work_finished);
         if (i == 0)
             assert_int_equal(ferry_handler_register(x.job.f[1], "other", note, &other), 0);
     }
@@ -404,7 +404,8 @@ static void test_request_survives_hostile_frames(void **state)
                                 .words = {r & 3, r >> 33, r >> 50, next_random(&random)},
                                 .data = data,
                                 .size_bytes = r >> 58};
-        if (x.job.f[1]->ops->transport.send(x.job.f[1]->port, FY_APP, FY_DATA, 0, &frame) != 0)
+        if (x.job.f[1]->head.ops->transport.send(x.job.f[1]->head.port, FY_APP, FY_DATA, 0,
+                                                 &frame) != 0)
             job_settle(&x.job);
     }
     job_settle(&x.job);

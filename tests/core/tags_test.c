@@ -116,19 +116,19 @@ static void send_one(int32_t tag, uint64_t word, size_t size_bytes, const ferry_
                              .words = {word},
                              .data = data,
                              .size_bytes = size_bytes};
-    job.f[0]->depth++;
+    job.f[0]->head.depth++;
     CHECK(ferry_request_send(job.f[0], 1, &m, track) == 0);
-    job.f[0]->depth--;
+    job.f[0]->head.depth--;
 }
 
 static void put_one(uint64_t value, int32_t tag, const ferry_track *track)
 {
     const ferry_transfer what = {&target, &source, sizeof(target), NULL, NULL, tag};
     source = value;
-    job.f[0]->depth++;
+    job.f[0]->head.depth++;
     CHECK((tag == 0 ? ferry_put(job.f[0], 1, &target, &source, sizeof(target), track)
                     : ferry_put_run(job.f[0], 1, &what, track)) == 0);
-    job.f[0]->depth--;
+    job.f[0]->head.depth--;
 }
 
 /* Rank 1 polls for a tag while rank 0 sends what waits, and sees what it is told. */

@@ -62,9 +62,9 @@ static void test_put_to_registered_memory(void **state)
         const ferry_track track = with(&op);
         size_t offset = SIZE - sizes[i] < 3 ? 0 : 3;
         memset(far_memory, 0, SIZE);
-        job.f[0]->depth++; /* as in a handler: one thread cannot wait for room at itself */
+        job.f[0]->head.depth++; /* as in a handler: one thread cannot wait for room at itself */
         int error = ferry_put(job.f[0], 1, far_memory + offset, pattern, sizes[i], &track);
-        job.f[0]->depth--;
+        job.f[0]->head.depth--;
         assert_int_equal(error, 0);
         assert_int_equal(end_of(&op), 0);
         assert_memory_equal(far_memory + offset, pattern, sizes[i]);
@@ -138,10 +138,10 @@ static void test_ranges_outside_are_refused(void **state)
             ferry_op op = {0};
             const ferry_track track = with(&op);
             size_t size = bad[i].size;
-            job.f[0]->depth++; /* as above */
+            job.f[0]->head.depth++; /* as above */
             int error = get ? ferry_get(job.f[0], 1, near_memory, bad[i].address, size, &track)
                             : ferry_put(job.f[0], 1, bad[i].address, pattern, size, &track);
-            job.f[0]->depth--;
+            job.f[0]->head.depth--;
             assert_int_equal(error == 0 ? end_of(&op) : error, FERRY_ERANGE);
         }
     }
@@ -185,9 +185,9 @@ static void test_memory_refuses_bad_arguments(void **state)
     assert_int_equal(ferry_get(f, -1, pattern, pattern, 1, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_put(f, 1, pattern, NULL, 1, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_get(f, 1, NULL, pattern, 1, NULL), FERRY_EINVAL);
-    f->depth++;
+    f->head.depth++;
     assert_int_equal(ferry_get(f, 1, near_memory, far_memory, 1, NULL), FERRY_ESTATE);
-    f->depth--;
+    f->head.depth--;
     assert_int_equal(job_settle(&job), 0);
 }
 

@@ -59,7 +59,7 @@ static bool is(unsigned flag)
 
 static size_t waiting(const ferry *f)
 {
-    return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->owed_bytes;
+    return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->head.owed_bytes;
 }
 
 static int put(ferry *f, int rank, size_t i, const ferry_track *t)

@@ -71,7 +71,7 @@ static int open_job(void **state)
     for (int i = 0; i < 2; i++) {
         CHECK(ferry_memory_handler_register(job.f[i], "there", there, &on_there) == 0);
         CHECK(ferry_memory_handler_register(job.f[i], "here", here, &on_here) == 0);
-        job.f[i]->depth = 0;
+        job.f[i]->head.depth = 0;
     }
     step_count = 0;
     return 0;
@@ -80,8 +80,8 @@ static int open_job(void **state)
 static int close_job(void **state)
 {
     (void)state;
-    assert_int_equal(job.f[0]->work_created + job.f[1]->work_created,
-                     job.f[0]->work_finished + job.f[1]->work_finished);
+    assert_int_equal(job.f[0]->head.work_created + job.f[1]->head.work_created,
+                     job.f[0]->head.work_finished + job.f[1]->head.work_finished);
     assert_int_equal(job.f[0]->ops_table.pending, 0);
     job_close(&job);
     return 0;
@@ -90,9 +90,9 @@ static int close_job(void **state)
 /* As from a handler: one thread cannot wait for room at itself. */
 static int put_run(int rank, const ferry_transfer *what, const ferry_track *track)
 {
-    job.f[0]->depth++;
+    job.f[0]->head.depth++;
     int error = ferry_put_run(job.f[0], rank, what, track);
-    job.f[0]->depth--;
+    job.f[0]->head.depth--;
     return error;
 }
 
@@ -405,11 +405,11 @@ static void test_strided_equals_its_loops(void **state)
                 }
         const ferry_strided what = {to + offset, from + offset, (size_t)block, levels, stride};
         step_count = 0;
-        job.f[0]->depth++;
+        job.f[0]->head.depth++;
         assert_int_equal(put ? ferry_put_strided(job.f[0], 1, &what, &tracked)
                              : ferry_get_strided(job.f[0], 1, &what, &tracked),
                          0);
-        job.f[0]->depth--;
+        job.f[0]->head.depth--;
         job_settle(&job);
         expect("c");
         assert_memory_equal(to, expected, SIZE);
@@ -434,10 +434,10 @@ static void test_vector_of_pieces(void **state)
             step_count = 0;
             if (bad)
                 *(put ? &pieces[20].target : (void **)(void *)&pieces[20].source) = pattern;
-            job.f[0]->depth++;
+            job.f[0]->head.depth++;
             int error = put ? ferry_put_vector(job.f[0], 1, pieces, 40, &tracked)
                             : ferry_get_vector(job.f[0], 1, pieces, 40, &tracked);
-            job.f[0]->depth--;
+            job.f[0]->head.depth--;
             assert_int_equal(error, 0);
             job_settle(&job);
             expect(bad ? "f" : "c");
@@ -494,8 +494,8 @@ static void test_transfer_survives_hostile_frames(void **state)
             job_settle(&job);
     }
     job_settle(&job);
-    job.f[1]->work_finished = job.f[1]->work_created = 0;
-    job.f[0]->work_finished = job.f[0]->work_created = 0;
+    job.f[1]->head.work_finished = job.f[1]->head.work_created = 0;
+    job.f[0]->head.work_finished = job.f[0]->head.work_created = 0;
 }
 
 #define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, open_job, close_job)

@@ -189,13 +189,13 @@ static int count_look(fy_port *port, fy_lane lane, int budget, fy_deliver *deliv
 /* How often a rank looks in a wait in which nothing comes. */
 static int looks_while_waiting(ferry *f)
 {
-    const fy_port_ops *const ops_before = f->ops;
+    const fy_port_ops *const ops_before = f->head.ops;
     fy_port_ops counting = *ops_before;
     counting.transport.poll = count_look;
     looks = 0;
-    f->ops = &counting;
+    f->head.ops = &counting;
     CHECK(ferry_wait(f, 50 * 1000 * 1000) == 0);
-    f->ops = ops_before;
+    f->head.ops = ops_before;
     return looks;
 }
 

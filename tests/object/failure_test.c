@@ -146,8 +146,9 @@ static void exchange(ferry *f[2], account a[2])
     CHECK(a[0].ended + a[1].ended == a[0].handled + a[1].handled);
     CHECK((a[0].unpacked + a[1].unpacked) % 2 == 0);
     CHECK(a[0].alive + a[1].alive == 0 && a[0].wrong + a[1].wrong == 0);
-    CHECK(f[0]->work_created + f[0]->work_shipped + f[1]->work_created + f[1]->work_shipped ==
-          f[0]->work_finished + f[1]->work_finished);
+    CHECK(f[0]->head.work_created + f[0]->work_shipped + f[1]->head.work_created +
+              f[1]->work_shipped ==
+          f[0]->head.work_finished + f[1]->head.work_finished);
 }
 
 static void session(ferry *f[2])

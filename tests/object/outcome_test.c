@@ -204,7 +204,7 @@ static void *play(void *arg)
 {
     player *p = arg;
     ferry *f = s.job.f[1];
-    while (p->dies && !f->ops->transport.pending(f->port, FY_DATA))
+    while (p->dies && !f->head.ops->transport.pending(f->head.port, FY_DATA))
         continue;
     if (p->dies)
         fy_controls_mark(s.job.segment->base, RANKS, 1, SHM_DEAD);

@@ -133,8 +133,9 @@ static ferry_object send_off(test_job *job, account a[2])
 /* All work that was made has been finished, on whatever rank. */
 static void check_work(ferry *const *f)
 {
-    CHECK(f[0]->work_created + f[0]->work_shipped + f[1]->work_created + f[1]->work_shipped ==
-          f[0]->work_finished + f[1]->work_finished);
+    CHECK(f[0]->head.work_created + f[0]->work_shipped + f[1]->head.work_created +
+              f[1]->work_shipped ==
+          f[0]->head.work_finished + f[1]->head.work_finished);
 }
 
 /* Goal: such an object goes to and fro, packed or by its address, and each of its messages runs
