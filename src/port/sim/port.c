@@ -410,7 +410,7 @@ static int sim_outcome(fy_port *port, int rank)
     return fy_sim_rank_of(port)->world->ranks[rank].outcome;
 }
 
-const fy_port_ops fy_sim_ops_shared = {
+const fy_port_ops fy_sim_ops = {
     .version = FY_PORT_VERSION,
     .name = "sim",
     .transport =
@@ -443,57 +443,6 @@ const fy_port_ops fy_sim_ops_shared = {
             .alloc = sim_alloc,
             .release = sim_release,
             .owner = sim_owner,
-        },
-    .members =
-        {
-            .version = FY_MEMBERS_VERSION,
-            .peer = sim_peer,
-            .silent = sim_silent,
-            .changes = sim_changes,
-            .spawn_ranks = sim_spawn_ranks,
-            .abort = sim_abort,
-            .outcome = sim_outcome,
-            .end_quietly = sim_end_quietly,
-        },
-    .diagnosis =
-        {
-            .version = FY_DIAGNOSIS_VERSION,
-            .doing = sim_doing,
-            .name_handler = sim_name_handler,
-            .asked = sim_asked,
-            .answer = sim_answer,
-        },
-};
-
-const fy_port_ops fy_sim_ops_private = {
-    .version = FY_PORT_VERSION,
-    .name = "sim",
-    .transport =
-        {
-            .version = FY_TRANSPORT_VERSION,
-            .close = sim_close,
-            .query = sim_query,
-            .send = sim_send,
-            .poll = sim_poll,
-            .pending = sim_pending,
-            .wait = sim_wait,
-            .wake = sim_wake,
-            .serve = sim_serve,
-        },
-    .host =
-        {
-            .version = FY_HOST_VERSION,
-            .now = sim_now,
-            .cpu = sim_cpu,
-            .advance = sim_advance,
-            .spawn = sim_spawn,
-            .join = sim_join,
-            .quantum = sim_quantum,
-            .disk = sim_disk,
-        },
-    .heap =
-        {
-            .version = FY_HEAP_VERSION,
         },
     .members =
         {

@@ -14,18 +14,7 @@
 #include "base/random.h"
 #include "port/sim/world.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STACK_BYTES (256 * 1024)
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STACK_BYTES (256 * 1024)
-#endif
-#endif
-#ifndef STACK_BYTES
-#define STACK_BYTES (64 * 1024)
-#endif
-
-enum { RING_SLOTS = 256, RING_BYTES = 64 * 1024, STACK_ALIGNMENT = 4096 };
+enum { STACK_ALIGNMENT = 4096 };
 
 /* A death is known this long after it; a leaving sooner. */
 enum { NOTICE_DEAD_NS = 400 * 1000, NOTICE_LEFT_NS = 1000 };
@@ -300,7 +289,7 @@ static int make_stacks(fy_world *world)
 static void make_rank(fy_world *world, int number)
 {
     fy_sim_rank *rank = &world->ranks[number];
-    rank->port.ops = world->net.shared ? &fy_sim_ops_shared : &fy_sim_ops_private;
+    rank->port.ops = &world->ops;
     rank->world = world;
     rank->rank = number;
     bool absent = number >= world->starting;
@@ -336,16 +325,6 @@ static int plan_faults(fy_world *world)
     return 0;
 }
 
-static void set_defaults(fy_sim_options *options)
-{
-    options->ranks = options->ranks == 0 ? 1 : options->ranks;
-    options->ranks_max = options->ranks_max == 0 ? options->ranks : options->ranks_max;
-    options->net = options->net == NULL ? "shm" : options->net;
-    options->stack_bytes = options->stack_bytes == 0 ? STACK_BYTES : options->stack_bytes;
-    options->ring_slots = options->ring_slots == 0 ? RING_SLOTS : options->ring_slots;
-    options->ring_bytes = options->ring_bytes == 0 ? RING_BYTES : options->ring_bytes;
-}
-
 static int make_ranks(fy_world *world)
 {
     size_t count = (size_t)world->rank_count;
@@ -356,6 +335,9 @@ static int make_ranks(fy_world *world)
         fy_events_reserve(&world->events, 4 * count) != 0 ||
         fy_fiber_thread(&world->scheduler) != 0)
         return fy_error_set(FERRY_ENOMEM, "sim: no memory for %d ranks", world->rank_count);
+    world->ops = fy_sim_ops;
+    if (!world->net.shared)
+        world->ops.heap = (fy_heap_ops){.version = FY_HEAP_VERSION};
     for (int i = 0; i < world->rank_count; i++)
         make_rank(world, i);
     return make_stacks(world);
@@ -364,7 +346,7 @@ static int make_ranks(fy_world *world)
 static int world_make(fy_world *world)
 {
     fy_sim_options *options = &world->options;
-    set_defaults(options);
+    fy_sim_options_fill(options);
     if (options->ranks < 1 || options->ranks > FY_SIM_RANKS_MAX)
         return fy_error_set(FERRY_EINVAL, "sim: %d ranks; expected 1 to %d", options->ranks,
                             FY_SIM_RANKS_MAX);
@@ -500,41 +482,4 @@ int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg
     }
     world_free(world);
     return status;
-}
-
-int fy_sim_options_read(fy_sim_options *options)
-{
-    uint64_t ranks = (uint64_t)options->ranks, ranks_max = (uint64_t)options->ranks_max,
-             cpu = options->cpu_permille, report = 0;
-    uint64_t stack = options->stack_bytes;
-    options->net = fy_env_get("FERRY_SIM_NET");
-    options->faults = fy_env_get("FERRY_SIM_FAULTS");
-    options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
-    options->disk = fy_env_get("FERRY_SIM_DISK");
-    options->tape = fy_env_get("FERRY_SIM_TAPE");
-    int error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
-    if (error == 0)
-        error = fy_env_number_within("FERRY_RANKS_MAX", 1, FY_SIM_RANKS_MAX, &ranks_max);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_SEED", &options->seed);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_QUANTUM_NS", &options->quantum_ns);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_CPU_PERMILLE", &cpu);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_STACK_BYTES", &stack);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_TIME_LIMIT_NS", &options->time_limit_ns);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_MEMORY_BYTES", &options->memory_bytes);
-    if (error == 0)
-        error = fy_env_number("FERRY_SIM_REPORT", &report);
-    if (error != 0)
-        return error;
-    options->ranks = (int)ranks;
-    options->ranks_max = (int)ranks_max;
-    options->cpu_permille = (uint32_t)cpu;
-    options->stack_bytes = (size_t)stack;
-    options->report = report == 1;
-    return 0;
 }

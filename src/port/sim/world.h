@@ -182,6 +182,7 @@ struct fy_world {
     uint64_t hash;
     size_t memory_start_bytes; /* in use before the first event */
     fy_sim_counts counts;
+    fy_port_ops ops;                  /* of all ranks */
     char (*names)[FY_SIM_NAME_BYTES]; /* names of handlers, as the first rank gives them */
     int status;
     const char *stuck; /* why the job is stuck: the ranks were asked what they wait for */
@@ -192,8 +193,11 @@ struct fy_world {
 /* Writes which rank runs, at what time and what it does: a fy_crash_fn. */
 void fy_report_running(void *world, const void *address, char *out, size_t size);
 
-/* The port's table: with memory that ranks share, and without. */
-extern const fy_port_ops fy_sim_ops_shared, fy_sim_ops_private;
+/* Sets the options that are 0 or NULL to their defaults. */
+void fy_sim_options_fill(fy_sim_options *options);
+
+/* The port's table, for ranks that share memory. */
+extern const fy_port_ops fy_sim_ops;
 
 static inline fy_sim_rank *fy_sim_rank_of(const fy_port *port)
 {
