@@ -327,8 +327,6 @@ bool fy_nodes_is_silent(const nodes_port *p, int rank);
 bool fy_nodes_holds(const endpoint *to, int rank);
 /* Ends the receives of payloads that have not come yet. */
 void fy_nodes_undelivered_free(nodes_port *p, endpoint *to);
-/* Ends the receives. */
-void fy_nodes_slots_free(nodes_port *p);
 
 /* notices.c. fy_nodes_tell takes the lock itself, and waits for memory as long as it takes. */
 void fy_nodes_tell(nodes_port *p, endpoint *from, fy_lane lane, int process, notices what);
@@ -352,6 +350,12 @@ bool fy_nodes_ask(fy_port *port, bool print);
 
 /* wait.c. Without the lock. */
 void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+
+extern const fy_port_ops fy_nodes_ops; /* with the name of no binding */
+
+/* Waits until the binding has sent everything, or the ranks that should receive it have left or
+ * take nothing any more. */
+void fy_nodes_flush(nodes_port *p);
 
 /* port.c */
 /* Makes the port; takes nothing. All ranks have joined their segments. */

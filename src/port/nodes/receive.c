@@ -486,21 +486,6 @@ void fy_nodes_drop(nodes_port *p, endpoint *to)
         }
 }
 
-bool fy_nodes_holds(const endpoint *to, int rank)
-{
-    bool holds = false;
-    for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++)
-        holds = holds || to->peers[rank]->in[lane].head != NULL;
-    return holds;
-}
-
-bool fy_nodes_is_silent(const nodes_port *p, int rank)
-{
-    fy_peer_state state = fy_nodes_far_state(p, rank);
-    return (state == FY_PEER_LEFT || state == FY_PEER_DEAD) &&
-           (fy_nodes_is_lost(p, rank) || !fy_nodes_holds(&p->self, rank));
-}
-
 void fy_nodes_undelivered_free(nodes_port *p, endpoint *to)
 {
     for (int rank = 0; rank < p->ranks; rank++)
@@ -512,20 +497,4 @@ void fy_nodes_undelivered_free(nodes_port *p, endpoint *to)
                 drop_first(p, in);
             }
         }
-}
-
-void fy_nodes_slots_free(nodes_port *p)
-{
-    for (int lane = 0; lane < FY_LANES; lane++)
-        for (uint32_t i = 0; i < p->posted[lane].count; i++) {
-            slot *s = p->posted[lane].slots[i];
-            if (s != NULL && s->request.word != 0)
-                p->binding->cancel(&s->request);
-            free(s);
-        }
-    for (slot *s = p->free_slots, *next; s != NULL; s = next) {
-        next = s->next;
-        free(s);
-    }
-    p->free_slots = NULL;
 }
