@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/relax.h"
 #include "core/reduce.h"
+#include "window/lock.h"
 #include "window/state.h"
 
-enum { ALIGNMENT = 64, SPINS = 64 };
+enum { ALIGNMENT = 64 };
 
 /* The memory of a view. */
 typedef struct fy_view {
@@ -41,42 +41,6 @@ static void give_memory(ferry *f, void *address)
         free(address);
     else if (address != NULL)
         (void)head->ops->heap.release(head->port, address);
-}
-
-/* Takes `lock`. Returns whether its holder had died. */
-static __attribute__((noinline)) bool lock_slowly(ferry *f, _Atomic uint32_t *lock)
-{
-    const uint32_t me = (uint32_t)fy_head_of(f)->rank + 1;
-    for (unsigned spins = 1;; spins++) {
-        /* relaxed: the exchange decides */
-        uint32_t holder = atomic_load_explicit(lock, memory_order_relaxed);
-        bool dead = holder != 0 && spins % SPINS == 0 && !fy_window_is_alive(f, (int)holder - 1);
-        /* acquire: pairs with the release of the holder before */
-        if ((holder == 0 || dead) &&
-            atomic_compare_exchange_strong_explicit(lock, &holder, me, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return dead;
-        if (spins % SPINS == 0)
-            fy_yield();
-        else
-            fy_relax();
-    }
-}
-
-static inline bool lock_take(ferry *f, _Atomic uint32_t *lock)
-{
-    uint32_t nobody = 0;
-    /* acquire: as above */
-    if (atomic_compare_exchange_strong_explicit(lock, &nobody, (uint32_t)fy_head_of(f)->rank + 1,
-                                                memory_order_acquire, memory_order_relaxed))
-        return false;
-    return lock_slowly(f, lock);
-}
-
-static inline void lock_give(_Atomic uint32_t *lock)
-{
-    /* release: pairs with the acquire of the next holder */
-    atomic_store_explicit(lock, 0, memory_order_release);
 }
 
 fy_array *fy_array_create(ferry *f, uint32_t ranks)
@@ -381,7 +345,7 @@ int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
     _Atomic uint64_t *number = fy_slot_word(slot);
     if (number != NULL && apply_word(number, what, &error))
         return error;
-    bool dead = lock_take(f, &slot->lock);
+    bool dead = fy_window_lock_take(f, &slot->lock);
     number = fy_slot_word(slot);
     if (dead && number == NULL) {
         spoil(slot);
@@ -389,7 +353,7 @@ int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
     } else if (number == NULL || !apply_word(number, what, &error)) {
         error = apply_locked(f, owner, slot, what);
     }
-    lock_give(&slot->lock);
+    fy_window_lock_give(&slot->lock);
     return error;
 }
 
@@ -405,10 +369,10 @@ static int lock_empty(ferry *f, fy_array *array, int owner, fy_extent extent, ui
         error = make(f, array, owner, extent.first + *locked, &slot);
         if (error != 0)
             return error;
-        if (lock_take(f, &slot->lock) && fy_slot_word(slot) == NULL)
+        if (fy_window_lock_take(f, &slot->lock) && fy_slot_word(slot) == NULL)
             spoil(slot);
         if (form_of(slot) == FY_FORM_WORD || slot->size != 0) {
-            lock_give(&slot->lock);
+            fy_window_lock_give(&slot->lock);
             return FERRY_EINVAL;
         }
     }
@@ -427,7 +391,7 @@ static void unlock_all(ferry *f, fy_array *array, fy_extent extent, char *place)
             /* release: a rank that sees the form sees the place */
             atomic_store_explicit(&slot->form, FY_FORM_VIEW, memory_order_release);
         }
-        lock_give(&slot->lock);
+        fy_window_lock_give(&slot->lock);
     }
 }
 
@@ -469,48 +433,4 @@ bool fy_action_is_right(const fy_action *what)
 size_t fy_action_bytes(const fy_action *what)
 {
     return what->count * fy_type_bytes((ferry_type)what->type);
-}
-
-/* A live rank other than `rank` that has `kind`; -1: there is none. */
-static int holder_of(ferry *f, const fy_array *array, int rank, fy_held kind)
-{
-    for (uint32_t r = 0; r < array->ranks; r++)
-        if (array->holders[r] == kind && (int)r != rank && fy_window_is_alive(f, (int)r))
-            return (int)r;
-    return -1;
-}
-
-static int conflict_of(ferry *f, const fy_array *array, int rank, fy_held kind)
-{
-    int holder = holder_of(f, array, rank, FY_HELD_EXCLUSIVE);
-    return holder >= 0 ? holder
-                       : holder_of(f, array, rank,
-                                   kind == FY_HELD_SHARED ? FY_HELD_AWAITED : FY_HELD_SHARED);
-}
-
-int fy_array_holder(ferry *f, fy_array *array, int rank, fy_held kind)
-{
-    (void)lock_take(f, &array->lock);
-    int holder = conflict_of(f, array, rank, kind);
-    lock_give(&array->lock);
-    return holder;
-}
-
-bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind)
-{
-    (void)lock_take(f, &array->lock); /* each byte is right even if the holder has died */
-    bool free = conflict_of(f, array, rank, kind) < 0;
-    if (free)
-        array->holders[rank] = (uint8_t)kind;
-    else if (kind == FY_HELD_EXCLUSIVE)
-        array->holders[rank] = FY_HELD_AWAITED;
-    lock_give(&array->lock);
-    return free;
-}
-
-void fy_array_unlock(ferry *f, fy_array *array, int rank)
-{
-    (void)lock_take(f, &array->lock);
-    array->holders[rank] = FY_HELD_NOT;
-    lock_give(&array->lock);
 }
