@@ -148,55 +148,6 @@ int fy_control_poll(ferry *f)
                                        f);
 }
 
-void fy_control_lock(ferry *f)
-{
-    if (f->control_shared)
-        fy_mutex_lock(&f->control_lock);
-}
-
-void fy_control_unlock(ferry *f)
-{
-    if (f->control_shared)
-        fy_mutex_unlock(&f->control_lock);
-}
-
-void fy_control_share(ferry *f, bool shared)
-{
-    f->control_shared = shared;
-    f->head.due = shared ? f->head.due | FY_DUE_HELPER : f->head.due & ~FY_DUE_HELPER;
-    fy_layers_due(f);
-}
-
-bool fy_control_is_shared(const ferry *f)
-{
-    return f->control_shared;
-}
-
-void fy_control_serve(ferry *f, void (*poll)(ferry *f))
-{
-    f->helper_poll = poll;
-}
-
-static inline bool has_control_news(const ferry *f)
-{
-    /* relaxed: a later poll sees a change that this one misses */
-    return f->control_tells ? atomic_load_explicit(f->control_news, memory_order_relaxed) != 0
-                            : f->head.ops->transport.pending(f->head.port, FY_CONTROL);
-}
-
-int fy_control_look(ferry *f)
-{
-    f->credit.unseen_bytes = 0;
-    if (!f->control_shared)
-        return fy_control_poll(f);
-    if (!has_control_news(f))
-        return 0;
-    fy_control_lock(f);
-    int count = fy_control_poll(f);
-    fy_control_unlock(f);
-    return count;
-}
-
 void fy_layers_signal(ferry *f)
 {
     if (!f->control_shared)
