@@ -38,8 +38,7 @@ fy_op_record *fy_op_find(const ferry *f, uint32_t op)
     return found ? record : NULL;
 }
 
-/* A record whose end has still to come, whether the owner asks for it or not. */
-static fy_op_record *find_open(const ferry *f, uint32_t op)
+fy_op_record *fy_op_find_open(const ferry *f, uint32_t op)
 {
     fy_op_record *record = fy_op_find(f, op);
     return record != NULL && record->open ? record : NULL;
@@ -47,7 +46,7 @@ static fy_op_record *find_open(const ferry *f, uint32_t op)
 
 static __attribute__((noinline)) fy_op_record *find_pending(const ferry *f, uint32_t op)
 {
-    fy_op_record *record = find_open(f, op);
+    fy_op_record *record = fy_op_find_open(f, op);
     return record != NULL && record->state == FY_OP_PENDING ? record : NULL;
 }
 
@@ -377,7 +376,7 @@ static void end_open(ferry *f, fy_op_record *record, int error)
 
 void fy_op_end(ferry *f, uint32_t op, int error)
 {
-    fy_op_record *record = find_open(f, op);
+    fy_op_record *record = fy_op_find_open(f, op);
     if (record != NULL)
         end_open(f, record, error);
 }
@@ -389,7 +388,7 @@ static bool may_end(const fy_op_record *record, int source)
 
 bool fy_op_end_from(ferry *f, int source, uint32_t op, int error)
 {
-    fy_op_record *record = find_open(f, op);
+    fy_op_record *record = fy_op_find_open(f, op);
     if (record == NULL)
         return true;
     if (!may_end(record, source))
@@ -405,7 +404,7 @@ __attribute__((cold)) bool fy_op_is_pending(const ferry *f, uint32_t op)
 
 __attribute__((cold)) bool fy_op_may_end(const ferry *f, int source, uint32_t op)
 {
-    const fy_op_record *record = find_open(f, op);
+    const fy_op_record *record = fy_op_find_open(f, op);
     return record == NULL || may_end(record, source);
 }
 
@@ -440,33 +439,6 @@ __attribute__((cold)) void fy_op_drop(ferry *f, uint32_t op)
     record->state = FY_OP_ENDED;
     if (!record->queued)
         release(ops, record);
-}
-
-__attribute__((cold)) void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
-{
-    fy_op_record *record = find_open(f, op);
-    if (record == NULL)
-        return;
-    record->receipt.size_max = size_max;
-    fy_op_end(f, op, FERRY_ETOOLONG);
-}
-
-__attribute__((cold)) void fy_op_moved(ferry *f, uint32_t op, int giver, int rank,
-                                       uint32_t movement)
-{
-    fy_op_record *record = find_open(f, op);
-    int32_t ahead = record == NULL ? -1 : (int32_t)(movement - record->movement);
-    if (ahead < 0 || (ahead == 0 && giver != rank))
-        return;
-    record->movement = movement;
-    record->receipt.rank = rank;
-    record->giver = giver;
-    if (!fy_peer_is_gone(f, rank) && !fy_peer_is_gone(f, giver))
-        return;
-    if (record->state == FY_OP_PENDING)
-        fy_op_give_up(f, record, FERRY_EPEER, true);
-    else
-        fy_op_end(f, op, FERRY_EPEER);
 }
 
 __attribute__((cold)) void fy_ops_fail_peer(ferry *f, int rank, bool died)

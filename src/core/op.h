@@ -80,6 +80,9 @@ typedef struct fy_ops {
 /* A record in use, by its name in frames; NULL when there is none. */
 fy_op_record *fy_op_find(const ferry *f, uint32_t op);
 
+/* As fy_op_find, of a record whose end has still to come, whether the owner asks for it or not. */
+fy_op_record *fy_op_find_open(const ferry *f, uint32_t op);
+
 /* As fy_op_end. The rank's last error text is the reason. */
 void fy_op_end_explained(ferry *f, uint32_t op, int error);
 

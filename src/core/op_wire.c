@@ -3,6 +3,7 @@
 
 #include "core/fail.h"
 #include "core/kinds.h"
+#include "core/membership.h"
 #include "core/rank.h"
 
 /* The kinds of frames of an end, in the handler field. words: op; error, new rank or 0; length that
@@ -52,6 +53,32 @@ void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
         .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
     if (op != 0)
         fy_op_tell(f, rank, &frame);
+}
+
+void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
+{
+    fy_op_record *record = fy_op_find_open(f, op);
+    if (record == NULL)
+        return;
+    record->receipt.size_max = size_max;
+    fy_op_end(f, op, FERRY_ETOOLONG);
+}
+
+void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
+{
+    fy_op_record *record = fy_op_find_open(f, op);
+    int32_t ahead = record == NULL ? -1 : (int32_t)(movement - record->movement);
+    if (ahead < 0 || (ahead == 0 && giver != rank))
+        return;
+    record->movement = movement;
+    record->receipt.rank = rank;
+    record->giver = giver;
+    if (!fy_peer_is_gone(f, rank) && !fy_peer_is_gone(f, giver))
+        return;
+    if (record->state == FY_OP_PENDING)
+        fy_op_give_up(f, record, FERRY_EPEER, true);
+    else
+        fy_op_end(f, op, FERRY_EPEER);
 }
 
 void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
