@@ -13,6 +13,6 @@ if [ "$preset" = tsan ] && [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || ec
     setarch -R true 2>/dev/null && run="setarch -R"
 fi
 options=$(sh tests/soak/only.sh "$preset" "$directory")
-# Many tests wait more than they compute.
+# Many tests wait more than they compute; those of other builds run beside them.
 # shellcheck disable=SC2086
-exec $run ctest --test-dir "$directory" --output-on-failure --parallel "$((2 * $(nproc)))" $options
+exec $run ctest --test-dir "$directory" --output-on-failure --parallel "$((1 + $(nproc)))" $options
