@@ -49,7 +49,8 @@ foreach(linker mold gold)
   endif()
   check_linker_flag(C -fuse-ld=${linker} FERRY_HAVE_${linker})
   if(FERRY_HAVE_${linker})
-    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=${linker}>
+    set(FERRY_LINKER -fuse-ld=${linker})
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${FERRY_LINKER}>
       $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,--allow-shlib-undefined>)
     break()
   endif()

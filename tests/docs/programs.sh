@@ -4,15 +4,15 @@
 # ranks, and compares its lines, in any order, with the block "```text NAME.c" when there is one.
 # The words after the name there say how: settings of the environment; first "processes" when ranks
 # must not be threads; "sim OPTIONS" for the simulator; last "any numbers" to compare with all
-# numbers made equal. CC and SANITIZE are those of the build; under the thread sanitizer ranks are
-# threads. A program NAME.mpi.c calls MPI: it is compiled with MPICC and run by its mpirun, if there
-# is one. A program of README.md or a guide that examples/ has too must be the same there.
+# numbers made equal. CC, SANITIZE and LINKER are those of the build; under the thread sanitizer
+# ranks are threads. A program NAME.mpi.c calls MPI: it is compiled with MPICC and run by its mpirun,
+# if there is one. A program of README.md or a guide that examples/ has too must be the same there.
 set -eu
 source=$1 build=$2 page=$3
 case ${SANITIZE-} in
-address) flags="-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
-thread) flags=-fsanitize=thread ;;
-*) flags= ;;
+address) flags="-O0 -fsanitize=address,undefined -fno-sanitize-recover=all" ;;
+thread) flags="-O0 -fsanitize=thread" ;;
+*) flags=-O1 ;;
 esac
 threads=$([ "${SANITIZE-}" != thread ] || echo --threads)
 scratch=$(mktemp -d)
@@ -61,7 +61,7 @@ with_ferry()
     ! grep -q '<armci.h>' "$scratch/$name" ||
         armci="-I$source/compat $build/lib/libferry_armci.a"
     # shellcheck disable=SC2086
-    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 -g1 $flags \
+    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -g1 $flags ${LINKER-} \
         "-I$source/include" "$scratch/$name" $armci "$build/lib/libferry.a" -pthread -o "$program" ||
         fail "$name does not compile"
     case $how in

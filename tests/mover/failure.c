@@ -3,8 +3,10 @@
  * binds and moves over indices, gives blocks to other ranks, makes them objects, and writes and
  * reads a file. It is repeated with the first, second, ... allocation of the mover layer failing,
  * on one rank and then on the other, until none is left to fail; with whole floor plans and with
- * shares. Where a sanitizer makes this slow, each eleventh allocation fails. The layer is linked
- * into this program with its allocations renamed. */
+ * shares. make test lets the allocations with even numbers fail on one rank and the others on the
+ * other, and where a sanitizer makes this slow each eleventh; with TESTS_WHOLE all fail. The layer
+ * is linked into this program with its allocations renamed. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,7 +18,7 @@
 #ifdef FERRY_SANITIZED
 enum { STRIDE = 11 };
 #else
-enum { STRIDE = 1 };
+enum { STRIDE = 2 };
 #endif
 
 void *failing_malloc(size_t size);
@@ -318,11 +320,11 @@ static int rank_main(ferry *f, int argc, char **argv)
     (void)snprintf(path, sizeof path, "%s/mover_failure", argc > 1 ? argv[1] : ".");
     CHECK(ferry_object_handler_register(f, "nothing", nothing, &s.handler) == 0);
     CHECK(play(f, &s));
-    long failures = 0;
+    long failures = 0, stride = getenv("TESTS_WHOLE") == NULL ? STRIDE : 1;
     for (int victim = 0; victim < 2 * ferry_ranks(f); victim++) {
         uint64_t failed = 1;
         s.shares = victim >= ferry_ranks(f);
-        for (long n = victim % STRIDE; failed; n += STRIDE) {
+        for (long n = victim % stride; failed; n += stride) {
             countdown = ferry_rank(f) == victim % ferry_ranks(f) ? n : -1;
             reached = false;
             (void)play(f, &s);
