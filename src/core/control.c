@@ -1,7 +1,11 @@
 /* The control lane: which thread polls it, and when. */
 #include "core/control.h"
 
+#include "core/outgoing.h"
 #include "core/rank.h"
+
+/* How long a thread that finds no room waits. */
+enum { CONTROL_PAUSE_NS = 2000 };
 
 void fy_control_lock(ferry *f)
 {
@@ -50,4 +54,32 @@ int fy_control_look(ferry *f)
     int count = fy_control_poll(f);
     fy_control_unlock(f);
     return count;
+}
+
+/* Frames that wait for a poll make their senders wait, and the helpers of those may not poll
+ * before. */
+static void poll_as_helper(ferry *f)
+{
+    fy_control_lock(f);
+    if (f->helper_poll != NULL)
+        f->helper_poll(f);
+    fy_control_unlock(f);
+}
+
+int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame, bool block)
+{
+    if (thread == FY_APP && !block)
+        return fy_send(f, FY_CONTROL, rank, frame);
+    for (;;) {
+        int error =
+            block ? f->head.ops->heap.send_block(f->head.port, thread, FY_CONTROL, rank, frame)
+                  : f->head.ops->transport.send(f->head.port, thread, FY_CONTROL, rank, frame);
+        if (error != FERRY_EAGAIN)
+            return error;
+        if (thread == FY_HELPER)
+            poll_as_helper(f);
+        /* The target takes control frames at any time, so room comes soon. */
+        f->head.ops->transport.wait(f->head.port, thread,
+                                    f->head.ops->host.now(f->head.port) + CONTROL_PAUSE_NS);
+    }
 }

@@ -28,14 +28,10 @@
 #include "base/alloc.h"
 #include "core/control.h"
 #include "core/fail.h"
-#include "core/kinds.h"
-#include "core/membership.h"
-#include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/wave.h"
 #include "core/why.h"
 #include "core/work.h"
-
-enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
 /* After a wave that finds work, the root pauses for a part of the time for which waves have found
  * the same. So messages that are long in flight cost few waves, and the announcement is late by at
@@ -47,100 +43,9 @@ enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
  * a call failed that succeeded on others may have made fewer calls. */
 enum { NUMBERS_APART = 1 << 16 };
 
-/* The kinds of a wave's frames, in the handler field. words: epoch, created, finished, mark; aux:
- * wave. In place of `created`, ASK has the `shifts` that its root knows, and an announcement of a
- * new group has `number`; the members of that group are its data. HERE tells a parent that has not
- * asked that its child waits here. In place of `finished`, ASK and HERE have the source's handlers
- * and flags (WHO_...). Their tag is the number of collectives that the source has begun. */
-typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
-
-/* ASK and HERE carry these flags of their source. CLOSES: it closes. RETURNED: its main function
- * has returned. COUNTS: its number of collectives counts, because it is a member of the group and
- * knows of no death. */
-enum { WHO_CLOSES = 1, WHO_RETURNED = 2, WHO_COUNTS = 4, WHO_SHIFT = 32 };
-
 /* A rank that was not asked for this time tells its parent that it is here. This serves only the
  * text of an error, so it comes late enough to disturb no correct program. */
 enum { HERE_NS = 1000 * 1000 * 1000 };
-
-/* This rank's place among the ranks that are not gone; the root's is 0. */
-static int place_of(const ferry *f)
-{
-    return fy_peers_index(f, f->head.rank);
-}
-
-static int parent_of(const ferry *f)
-{
-    return fy_peers_at(f, (place_of(f) - 1) / FAN_OUT);
-}
-
-/* Children have the places [first, first + count). */
-static int first_child(const ferry *f)
-{
-    int64_t first = (int64_t)place_of(f) * FAN_OUT + 1;
-    int places = f->head.ranks - f->peers.gone_count;
-    return first < places ? (int)first : places;
-}
-
-static int child_count(const ferry *f)
-{
-    int left = f->head.ranks - f->peers.gone_count - first_child(f);
-    return left < FAN_OUT ? left : FAN_OUT;
-}
-
-/* The work that this rank has created and finished. Work exchanged with ranks that are gone is
- * added, so that the sums over the living ranks balance. */
-static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
-{
-    *created = f->head.work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
-    *finished = f->head.work_finished;
-    for (int rank = 0; rank < f->head.ranks; rank++) {
-        const fy_peer *page = f->head.peer_pages[rank >> FY_PEER_PAGE_BITS];
-        if (page == NULL) {
-            rank |= FY_PEER_PAGE - 1;
-            continue;
-        }
-        const fy_peer *peer = &page[rank & (FY_PEER_PAGE - 1)];
-        bool gone = fy_peer_is_gone(f, rank);
-        *created += peer->work_sent + (gone ? peer->work_received : 0);
-        *finished += peer->work_received + (gone ? peer->work_sent : 0);
-    }
-}
-
-static size_t set_bytes(const ferry *f)
-{
-    return fy_set_words(f->head.ranks) * sizeof(uint64_t);
-}
-
-static void take_announcement(ferry *f, const fy_frame *frame)
-{
-    fy_quiescence *q = &f->quiescence;
-    if (frame->words[0] <= q->announced_epoch)
-        return;
-    q->announced_epoch = frame->words[0];
-    q->regroups = frame->size_bytes == set_bytes(f);
-    if (!q->regroups)
-        return;
-    memcpy(q->members, frame->data, frame->size_bytes);
-    q->number = (uint32_t)frame->words[1];
-}
-
-/* Notes in which call the source of ASK or HERE is. */
-static void see(ferry *f, int source, const fy_frame *frame)
-{
-    fy_quiescence *q = &f->quiescence;
-    uint64_t who = frame->words[2] >> WHO_SHIFT;
-    if ((who & WHO_COUNTS) == 0)
-        return;
-    q->seen_rank = source;
-    q->seen_epoch = frame->words[0];
-    q->seen_mark = frame->words[3];
-    q->seen_there = (fy_elsewhere){.number = (uint32_t)frame->tag,
-                                   .closing = (who & WHO_CLOSES) != 0,
-                                   .returned = (who & WHO_RETURNED) != 0};
-    /* relaxed: fy_quiesce_doubt reads the rest with the lock held */
-    atomic_store_explicit(&q->seen, true, memory_order_relaxed);
-}
 
 void fy_quiesce_doubt(ferry *f)
 {
@@ -157,110 +62,6 @@ void fy_quiesce_doubt(ferry *f)
         fy_collectives_doubt(f, rank, &there);
 }
 
-static void be_asked(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, uint32_t wave)
-{
-    q->asked = true;
-    q->asker = -1;
-    q->passed_on = false;
-    q->asked_epoch = epoch;
-    q->asked_mark = mark;
-    q->asked_shifts = shifts;
-    q->wave = wave;
-    q->answers = 0;
-    q->created = q->finished = 0;
-}
-
-/* If a root has died, its requests may come by other ways, and late. The last root knows of all
- * ranks that came and went. So of two requests, the one with more knowledge is kept. If both know
- * equally many but different changes, both will know more later. */
-static void take_ask(fy_quiescence *q, int source, const fy_frame *frame)
-{
-    int shifts = frame->words[1] > INT32_MAX ? INT32_MAX : (int)frame->words[1];
-    if (q->asked && shifts < q->asked_shifts)
-        return;
-    be_asked(q, frame->words[0], frame->words[3], shifts, frame->aux);
-    q->asker = source;
-    q->asker_handlers = (uint32_t)frame->words[2];
-}
-
-fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
-{
-    fy_quiescence *q = &f->quiescence;
-    if (frame->word_count != WAVE_WORDS || frame->handler > WAVE_HERE) {
-        fy_bad_frame(f, source, frame, "part of a termination wave");
-        return FY_TAKEN;
-    }
-    switch ((wave_kind)frame->handler) {
-    case WAVE_ASK:
-        take_ask(q, source, frame);
-        see(f, source, frame);
-        break;
-    case WAVE_HERE:
-        see(f, source, frame);
-        break;
-    case WAVE_ANSWER:
-        if (!q->asked || frame->words[0] != q->asked_epoch || frame->aux != q->wave ||
-            frame->words[3] != q->asked_mark)
-            break;
-        q->answers++;
-        q->created += frame->words[1];
-        q->finished += frame->words[2];
-        break;
-    case WAVE_ANNOUNCE:
-        take_announcement(f, frame);
-        break;
-    }
-    if (f->control_shared)
-        f->head.ops->transport.wake(f->head.port, FY_APP);
-    return FY_TAKEN;
-}
-
-/* A rank that has just gone need not be told: the waves begin anew. */
-static int send_wave(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t finished)
-{
-    const fy_quiescence *q = &f->quiescence;
-    fy_frame frame = {.kind = FY_KIND_WAVE,
-                      .word_count = WAVE_WORDS,
-                      .handler = (uint16_t)kind,
-                      .aux = q->wave,
-                      .words = {kind == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
-                                finished, f->peers.gone_mark}};
-    const fy_group *group = f->collectives.group;
-    if (kind == WAVE_ASK || kind == WAVE_HERE) {
-        uint64_t who = (f->closing != FY_CLOSING_NOT ? WHO_CLOSES : 0) |
-                       (f->closing != FY_CLOSING_NOT && f->kept_by_main ? WHO_RETURNED : 0) |
-                       (group->self >= 0 && group->dead < 0 ? WHO_COUNTS : 0);
-        frame.tag = (int32_t)f->collectives.group->number;
-        frame.words[2] = fy_handlers_signature(f) | who << WHO_SHIFT;
-    }
-    if (kind == WAVE_ANNOUNCE && q->regroups) {
-        frame.words[1] = q->number;
-        frame.data = q->members;
-        frame.size_bytes = set_bytes(f);
-    }
-    int error = fy_send(f, FY_CONTROL, rank, &frame);
-    return error == FERRY_EPEER ? 0 : error;
-}
-
-static int tell_children(ferry *f, wave_kind kind)
-{
-    int error = 0;
-    uint64_t shifts = kind == WAVE_ASK ? (uint64_t)f->peers.shifts : 0;
-    for (int i = 0; i < child_count(f) && error == 0; i++)
-        error = send_wave(f, fy_peers_at(f, first_child(f) + i), kind, shifts, 0);
-    return error;
-}
-
-/* Tells all neighbours in the tree the last epoch that has ended, if some may have missed it,
- * because the rank that told them may have died meanwhile. */
-static int announce(ferry *f)
-{
-    int error = tell_children(f, WAVE_ANNOUNCE);
-    if (error == 0 && f->quiescence.shifted && place_of(f) > 0)
-        error = send_wave(f, parent_of(f), WAVE_ANNOUNCE, 0, 0);
-    return error;
-}
-
 void fy_quiesce_members_changed(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
@@ -269,7 +70,7 @@ void fy_quiesce_members_changed(ferry *f)
     q->was_balanced = false;
     q->begin_ns = 0;
     if (q->announced_epoch != 0)
-        (void)announce(f); /* without memory the others wait until this rank ends */
+        (void)fy_wave_announce(f); /* without memory the others wait until this rank ends */
     fy_control_unlock(f);
 }
 
@@ -277,7 +78,7 @@ void fy_quiesce_tell(ferry *f, int rank)
 {
     fy_control_lock(f);
     if (f->quiescence.announced_epoch != 0)
-        (void)send_wave(f, rank, WAVE_ANNOUNCE, 0, 0); /* without memory: others tell it too */
+        (void)fy_wave_send(f, rank, WAVE_ANNOUNCE, 0, 0); /* without memory: others tell it too */
     fy_control_unlock(f);
 }
 
@@ -360,7 +161,7 @@ static int refuse_handlers(ferry *f, int asker)
 static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
-    bool root = place_of(f) == 0;
+    bool root = fy_wave_place(f) == 0;
     /* The end of an operation does not count as work: its rank waits for it here. */
     if (f->ops_table.pending != f->ops_table.aside)
         return 0;
@@ -368,7 +169,7 @@ static int take_part(ferry *f, bool *acted)
      * A wave for other ones is over. Any other rank keeps a request for other ones: its root may
      * have heard of a death, or of an epoch's end, before this rank. */
     if (root && !is_asked(f) && q->begin_ns == 0)
-        be_asked(q, q->epoch, f->peers.gone_mark, f->peers.shifts, ++q->begun);
+        fy_wave_begin(q, q->epoch, f->peers.gone_mark, f->peers.shifts, ++q->begun);
     if (!is_asked(f))
         return 0;
     if (!q->passed_on) {
@@ -378,20 +179,20 @@ static int take_part(ferry *f, bool *acted)
         if (q->asker >= 0 && q->asker_handlers != fy_handlers_signature(f))
             error = refuse_handlers(f, q->asker);
         if (error == 0)
-            error = tell_children(f, WAVE_ASK);
+            error = fy_wave_tell_children(f, WAVE_ASK);
         if (error != 0)
             return error;
     }
-    if (q->answers < child_count(f))
+    if (q->answers < fy_wave_child_count(f))
         return 0;
     *acted = true;
     q->asked = false;
     uint64_t created, finished;
-    count_work(f, &created, &finished);
+    fy_wave_count(f, &created, &finished);
     created += q->created;
     finished += q->finished;
     if (!root)
-        return send_wave(f, parent_of(f), WAVE_ANSWER, created, finished);
+        return fy_wave_send(f, fy_wave_parent(f), WAVE_ANSWER, created, finished);
     conclude(f, created, finished);
     return 0;
 }
@@ -451,8 +252,8 @@ static void tell_where(ferry *f)
     if (q->here_ns == 0 || (!q->asked && f->head.ops->host.now(f->head.port) < q->here_ns))
         return;
     q->here_ns = 0;
-    if (!q->asked && place_of(f) > 0)
-        (void)send_wave(f, parent_of(f), WAVE_HERE, 0, 0);
+    if (!q->asked && fy_wave_place(f) > 0)
+        (void)fy_wave_send(f, fy_wave_parent(f), WAVE_HERE, 0, 0);
 }
 
 static int run(ferry *f)
@@ -462,7 +263,7 @@ static int run(ferry *f)
     stall s = {.at_ns = 0};
     int error = fy_loss_check(f, call);
     while (error == 0 && !is_announced(f)) {
-        bool watches = f->options.stall_ns != 0 && place_of(f) == 0;
+        bool watches = f->options.stall_ns != 0 && fy_wave_place(f) == 0;
         if (watches)
             watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
@@ -488,7 +289,7 @@ static int run(ferry *f)
     if (error != 0)
         return error;
     fy_control_lock(f);
-    error = announce(f);
+    error = fy_wave_announce(f);
     if (f->quiescence.regroups && error == 0)
         error = fy_collectives_regroup(f, f->quiescence.members, f->quiescence.number);
     bool regrouped = f->quiescence.regroups && error == 0;

@@ -417,34 +417,6 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     return error == 0 ? 0 : port_failed(f, rank, error);
 }
 
-/* Frames that wait for a poll make their senders wait, and the helpers of those may not poll
- * before. */
-static void poll_as_helper(ferry *f)
-{
-    fy_control_lock(f);
-    if (f->helper_poll != NULL)
-        f->helper_poll(f);
-    fy_control_unlock(f);
-}
-
-int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame, bool block)
-{
-    if (thread == FY_APP && !block)
-        return fy_send(f, FY_CONTROL, rank, frame);
-    for (;;) {
-        int error =
-            block ? f->head.ops->heap.send_block(f->head.port, thread, FY_CONTROL, rank, frame)
-                  : f->head.ops->transport.send(f->head.port, thread, FY_CONTROL, rank, frame);
-        if (error != FERRY_EAGAIN)
-            return error;
-        if (thread == FY_HELPER)
-            poll_as_helper(f);
-        /* The target takes control frames at any time, so room comes soon. */
-        f->head.ops->transport.wait(f->head.port, thread,
-                                    f->head.ops->host.now(f->head.port) + ROOM_PAUSE_MIN_NS);
-    }
-}
-
 __attribute__((cold)) int fy_messages_release(ferry *f, int rank)
 {
     for (fy_queue *queue; (queue = waiting(f, FY_MESSAGES, rank)) != NULL;) {

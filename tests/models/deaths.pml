@@ -1,5 +1,5 @@
-/* Termination when ranks may die (src/core/quiesce.c): counts per peer, the share of the dead added
- * to the other side, waves that hold only among ranks that know the same to be dead.
+/* Termination when ranks may die (src/core/quiesce.c and wave.c): counts per peer, the share of the
+ * dead added to the other side, waves that hold only among ranks that know the same to be dead.
  *
  * Four ranks, of which the last two may die, each at any moment; what they hold dies with them. Each
  * rank learns of each death at its own time, after it has taken what the dead had sent it (here: at

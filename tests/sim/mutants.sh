@@ -140,26 +140,26 @@ mutant port_early src/port/sim/wire.c 'channel->early->number == channel->expect
 mutant port_acknowledged src/port/sim/wire.c 'queue->first->number < number' \
     'queue->first->number <= number' 5
 mutant backlog_passed src/core/send.c 'return waiting(f, (int)lane, rank) != NULL;' 'return false;' 5
-mutant work_unfinished src/object/deliver.c 'fy_work_finished(f, 1);' ';' 5
+mutant work_unfinished src/object/forward.c 'fy_work_finished(f, 1);' ';' 5
 mutant late_left src/object/migrate.c 'while (record->late.head != NULL) {' 'while (0) {' 5
 mutant held_dropped src/object/install.c 'fy_record_admit(f, record, &held);' '(void)&held;' 5
 
 program=flood options='--memory 6291456'
-mutant answers_unbounded src/core/progress.c 'if (f->slow_lanes != 0 && refuses(f, source, frame))' \
+mutant answers_unbounded src/core/progress.c 'if (f->head.slow_lanes != 0 && refuses(f, source, frame))' \
     'if (0)' 6 4000 1000 20
 
 program=death options=--all sort=more
 mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank, died);' ';' 5
 
 program=death options=--all sort=quick
-mutant death_counted src/core/quiesce.c '(gone ? peer->work_sent : 0)' '0' 5
+mutant death_counted src/core/wave.c '(gone ? peer->work_sent : 0)' '0' 5
 
 program=death sort=slow seeds=3000
-mutant death_collective src/core/progress.c 'fy_collectives_fail_dead(f);' ';' 5
+mutant death_collective src/core/progress.c 'fy_collectives_fail_lost(f);' ';' 5
 
 program=orphans seeds=200
 mutant gap_left src/object/layer.c 'if (objects->gap_ns != 0)' 'if (0)' 4
-mutant giver_unknown src/core/op.c 'record->giver = giver;' 'record->giver = rank;' 4
+mutant giver_unknown src/core/op_wire.c 'record->giver = giver;' 'record->giver = rank;' 4
 
 # Credit for messages to objects, and what is held of them: any size, limits of a few bytes.
 program=traffic options= sort=more seeds=200
@@ -173,16 +173,16 @@ mutant token_forgotten src/object/held.c 'fy_held_of(store, queued->envelope.ori
 mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memory' 4
 mutant held_grows src/object/queued.c 'if (queued->counted)' 'if (0)' 4
 mutant held_unheard src/object/queued.c 'held->tokens != 0 && held->bytes' '0 && held->bytes' 4
-mutant carrier_waits src/core/send.c 'f->carried == 0 && must_wait' 'must_wait' 4
+mutant carrier_waits src/core/send.c 'f->head.carried == 0 && must_wait' 'must_wait' 4
 mutant carrier_unknown src/object/uninstall.c 'fy_location_send(objects->f, entry->guess' \
     '(void)(objects->f, entry->guess' 4
-mutant queue_unseen src/core/send.c 'f->slow_lanes += !filled;' ';' 4
-mutant queue_unended src/core/send.c 'f->slow_lanes -= queue->head == NULL;' ';' 4
+mutant queue_unseen src/core/send.c 'f->head.slow_lanes += !filled;' ';' 4
+mutant queue_unended src/core/send.c 'f->head.slow_lanes -= queue->head == NULL;' ';' 4
 mutant number_again src/object/send.c 'entry->sequence++;' ';' 4
 mutant turn_unasked src/object/deliver.c 'expected == NULL || *expected != envelope->sequence' \
     'expected == NULL' 4
 mutant turn_skipped src/object/deliver.c 'if (*expected != envelope->sequence)' 'if (0)' 4
-mutant forward_unaware src/object/deliver.c 'next.movement = movement;' ';' 4
+mutant forward_unaware src/object/forward.c 'next.movement = movement;' ';' 4
 mutant early_stays src/object/migration.c 'at = write_queued(&record->early, at);' ';' 4
 mutant early_unheard src/object/deliver.c 'add_early(f, record, envelope->origin, expected);' ';' 4
 mutant ready_unseen src/object/run.c 'fy_list_insert(&objects->ready, &record->link);' ';' 4
@@ -201,7 +201,7 @@ all | loss)
     ;;
 esac
 loss=src/core/loss.c
-mutant note_untold $loss 'if (rank != f->rank && !fy_peer_is_gone(f, rank))' 'if (0)'
+mutant note_untold $loss 'if (rank != f->head.rank && !fy_peer_is_gone(f, rank))' 'if (0)'
 mutant death_expected $loss '(died || !expected)' '!expected'
 mutant absence_expected $loss '(died || !expected)' 'died'
 mutant closing_missed $loss 'f->closing == FY_CLOSING_LAST || ' ''
