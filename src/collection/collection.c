@@ -191,7 +191,7 @@ static ferry_collection *collection_alloc(ferry *f)
     c->ranks = ferry_ranks(f);
     fy_list_init(&c->elements);
     fy_list_init(&c->blocked);
-    if (fy_table_init(&c->bound, sizeof(fy_bound)) != 0) {
+    if (fy_table_init(&c->bound, sizeof(fy_home_entry)) != 0) {
         free(c);
         return NULL;
     }

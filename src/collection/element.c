@@ -313,7 +313,7 @@ int fy_element_type(ferry_collection *c)
  * that needs nothing. */
 static int name_element(ferry_collection *c, fy_element *e)
 {
-    fy_bound *bound = fy_bound_make(c, e->key);
+    fy_home_entry *bound = fy_bound_make(c, e->key);
     if (bound == NULL || fy_rounds_enter(c, e->round) != 0)
         return FERRY_ENOMEM;
     e->incarnation = bound->incarnation + 1;

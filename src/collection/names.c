@@ -24,7 +24,7 @@
 #include "core/run.h"
 #include "core/work.h"
 
-fy_bound *fy_bound_make(ferry_collection *c, uint64_t key)
+fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key)
 {
     void *slot = NULL;
     return fy_table_insert(&c->bound, key, &slot) == 0 ? slot : NULL;
@@ -40,7 +40,7 @@ static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t obje
 
 void fy_bound_tell(ferry_collection *c, uint64_t key)
 {
-    fy_bound *bound = fy_table_find(&c->bound, key);
+    fy_home_entry *bound = fy_table_find(&c->bound, key);
     fy_asker *asker = bound != NULL ? bound->askers : NULL;
     uint64_t object = bound != NULL ? bound->object : 0;
     uint64_t incarnation = bound != NULL ? bound->incarnation : 0;
@@ -68,7 +68,7 @@ static void askers_free(fy_asker *asker)
 
 void fy_ask_take(ferry_collection *c, int source, uint64_t key)
 {
-    fy_bound *bound = fy_bound_make(c, key);
+    fy_home_entry *bound = fy_bound_make(c, key);
     if (bound != NULL && bound->object == 0 && bound->gone != 0) {
         tell_name(c, source, key, 0, bound->incarnation);
         return;
@@ -86,7 +86,7 @@ void fy_ask_take(ferry_collection *c, int source, uint64_t key)
 
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object)
 {
-    fy_bound *bound = fy_table_find(&c->bound, key);
+    fy_home_entry *bound = fy_table_find(&c->bound, key);
     if (bound == NULL || bound->object != object)
         return;
     fy_asker *told = bound->told;
@@ -115,9 +115,9 @@ void fy_known_refresh(ferry_collection *c, const fy_element *e)
 }
 
 /* Removes the first message of a queue: it was sent, or `error` says why it will not be. */
-static void waiting_end(ferry_collection *c, fy_queue *q, int error)
+static void waiting_end(ferry_collection *c, fy_name_queue *q, int error)
 {
-    fy_waiting *w = q->head;
+    fy_queue_entry *w = q->head;
     q->head = w->next;
     c->held--;
     if (error != 0 && w->op != 0)
@@ -136,7 +136,7 @@ static void sent_badly(ferry *f, void *arg, const ferry_receipt *receipt)
     fy_op_end(f, (uint32_t)(uintptr_t)arg, receipt->error);
 }
 
-static int send_waiting(ferry *f, ferry_object object, const fy_waiting *w)
+static int send_waiting(ferry *f, ferry_object object, const fy_queue_entry *w)
 {
     ferry_track track = FERRY_TRACK_DEFAULTS;
     void *arg = (void *)(uintptr_t)w->op; // NOLINT: a number
@@ -162,7 +162,7 @@ static void unbind(ferry_collection *c, uint64_t key, uint64_t object)
 }
 
 /* Counts a queue as work: it has a name, and waits for room alone. */
-static void queue_count(ferry_collection *c, fy_queue *q, bool counted)
+static void queue_count(ferry_collection *c, fy_name_queue *q, bool counted)
 {
     if (q->counted == counted)
         return;
@@ -187,7 +187,7 @@ static void queue_flush(ferry *f, void *arg)
 {
     flush *what = arg;
     ferry_collection *c = what->c;
-    fy_queue *q = what->known->queue;
+    fy_name_queue *q = what->known->queue;
     uint64_t object = what->known->object;
     while (q->head != NULL && (object != 0 || q->head->inserts)) {
         bool removes = q->head->removes, inserts = q->head->inserts;
@@ -213,7 +213,7 @@ static void queue_flush(ferry *f, void *arg)
 static int known_flush(ferry_collection *c, fy_known *known)
 {
     flush what = {.c = c, .known = known};
-    fy_queue *q = known->queue;
+    fy_name_queue *q = known->queue;
     uint64_t key = known->key;
     fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, queue_flush, &what);
     if (q->counted)
@@ -254,7 +254,7 @@ int fy_queues_flush(ferry_collection *c)
     for (; !fy_list_empty(&c->blocked); link = next) {
         bool ends = link == last;
         next = link->next;
-        fy_known *known = fy_table_find(&c->known, ((fy_queue *)(void *)link)->key);
+        fy_known *known = fy_table_find(&c->known, ((fy_name_queue *)(void *)link)->key);
         count += known_flush(c, known);
         if (ends)
             break;
@@ -295,19 +295,19 @@ void fy_queues_fini(ferry_collection *c)
         }
     fy_table_fini(&c->known);
     index = 0;
-    for (fy_bound *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;) {
+    for (fy_home_entry *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;) {
         askers_free(bound->askers);
         askers_free(bound->told);
     }
     fy_table_fini(&c->bound);
 }
 
-static fy_waiting *waiting_create(const ferry_message *message)
+static fy_queue_entry *waiting_create(const ferry_message *message)
 {
-    fy_waiting *w = fy_malloc(sizeof *w + message->size_bytes);
+    fy_queue_entry *w = fy_malloc(sizeof *w + message->size_bytes);
     if (w == NULL)
         return NULL;
-    *w = (fy_waiting){.message = *message};
+    *w = (fy_queue_entry){.message = *message};
     w->message.data = message->size_bytes != 0 ? w + 1 : NULL;
     if (message->size_bytes != 0)
         memcpy(w + 1, message->data, message->size_bytes);
@@ -315,7 +315,7 @@ static fy_waiting *waiting_create(const ferry_message *message)
 }
 
 /* The queue of `key`. Sets `*fresh` if it is new. NULL: no memory. */
-static fy_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
+static fy_name_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
 {
     void *slot;
     if (fy_table_insert(&c->known, key, &slot) != 0)
@@ -337,8 +337,8 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
 {
     bool fresh;
     uint32_t op = 0;
-    fy_queue *q = queue_make(c, key, &fresh);
-    fy_waiting *w = q != NULL ? waiting_create(message) : NULL;
+    fy_name_queue *q = queue_make(c, key, &fresh);
+    fy_queue_entry *w = q != NULL ? waiting_create(message) : NULL;
     int error = w == NULL ? FERRY_ENOMEM : 0;
     if (error == 0 && track != NULL)
         error = fy_op_start(c->f, track, c->rank, message->tag, message->size_bytes, &op);
@@ -375,7 +375,7 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
 bool fy_names_insert_waits(const ferry_collection *c, uint64_t key)
 {
     const fy_known *known = fy_table_find(&c->known, key);
-    const fy_waiting *w = known != NULL && known->queue != NULL ? known->queue->head : NULL;
+    const fy_queue_entry *w = known != NULL && known->queue != NULL ? known->queue->head : NULL;
     while (w != NULL && !w->removes)
         w = w->next;
     return w != NULL;
@@ -386,7 +386,7 @@ static uint64_t name_of(const ferry_collection *c, uint64_t key, const fy_known 
     *gone = false;
     if (known != NULL)
         return known->queue == NULL ? known->object : 0;
-    const fy_bound *bound = fy_table_find(&c->bound, key);
+    const fy_home_entry *bound = fy_table_find(&c->bound, key);
     if (bound == NULL)
         return 0;
     *gone = bound->gone != 0 && bound->object == 0;

@@ -76,7 +76,7 @@ static bool tell_queue(text *t, const ferry_collection *c, const fy_known *known
     if (known->queue == NULL)
         return false;
     uint32_t count = 0;
-    for (const fy_waiting *w = known->queue->head; w != NULL; w = w->next)
+    for (const fy_queue_entry *w = known->queue->head; w != NULL; w = w->next)
         count++;
     add(t, "collection %s: %u message%s wait%s for element %s, which does not exist", c->name,
         count, count == 1 ? "" : "s", count == 1 ? "s" : "",

@@ -247,7 +247,7 @@ void fy_spread_take(ferry *f, int source, const ferry_message *request)
     uint64_t points = points_of(&head.section, c->bound.count + 1);
     size_t index = 0;
     if (points > c->bound.count) {
-        for (const fy_bound *b; (b = fy_table_next(&c->bound, &index)) != NULL;)
+        for (const fy_home_entry *b; (b = fy_table_next(&c->bound, &index)) != NULL;)
             if (b->object != 0 && is_in(&head.section, fy_key_index(c, b->key)))
                 fy_post(f, (ferry_object){b->object}, &head.message);
         return;
@@ -255,7 +255,7 @@ void fy_spread_take(ferry *f, int source, const ferry_message *request)
     ferry_index at = head.section.low;
     do {
         uint64_t key = points != 0 ? fy_index_key(c, at) : 0;
-        const fy_bound *b = key != 0 ? fy_table_find(&c->bound, key) : NULL;
+        const fy_home_entry *b = key != 0 ? fy_table_find(&c->bound, key) : NULL;
         if (b != NULL && b->object != 0)
             fy_post(f, (ferry_object){b->object}, &head.message);
     } while (points != 0 && step_index(&head.section, &at));
@@ -269,7 +269,7 @@ void fy_insert_take(ferry *f, int source, const ferry_message *request)
     char text[FY_TEXT_BYTES];
     if (c == NULL)
         return;
-    const fy_bound *bound = fy_table_find(&c->bound, key);
+    const fy_home_entry *bound = fy_table_find(&c->bound, key);
     bool exists = bound != NULL && bound->object != 0;
     int error = exists ? 0 : fy_element_make(c, key, round, request);
     if (error != 0)

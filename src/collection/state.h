@@ -61,26 +61,26 @@ typedef struct fy_element {
 } fy_element;
 
 /* A slot of `known`: the element of an index, for messages of this rank. */
-typedef struct fy_queue fy_queue;
+typedef struct fy_name_queue fy_name_queue;
 typedef struct fy_known {
     uint64_t key;
     uint64_t object;      /* 0: not known */
     uint64_t incarnation; /* of the last element that was known here */
-    fy_queue *queue;      /* messages that wait for the name, or for room; NULL: no message */
+    fy_name_queue *queue; /* messages that wait for the name, or for room; NULL: no message */
 } fy_known;
 
 /* A message, a removal or an insertion in a queue. */
-typedef struct fy_waiting {
-    struct fy_waiting *next;
+typedef struct fy_queue_entry {
+    struct fy_queue_entry *next;
     uint32_t op; /* 0: untracked */
     bool removes, inserts, arrival;
     ferry_message message; /* its data follow the struct; an insertion is a request to the home */
-} fy_waiting;
+} fy_queue_entry;
 
-struct fy_queue {
+struct fy_name_queue {
     fy_link link; /* in `blocked` while it is counted */
     uint64_t key;
-    fy_waiting *head, *tail;
+    fy_queue_entry *head, *tail;
     bool counted; /* as work: the name is known, and the messages wait for room */
 };
 
@@ -91,14 +91,14 @@ typedef struct fy_asker {
 } fy_asker;
 
 /* A slot of `bound`: an index whose home is this rank. */
-typedef struct fy_bound {
+typedef struct fy_home_entry {
     uint64_t key;
     uint64_t object;      /* the name; 0: the index has no element yet, or it was removed */
     uint64_t incarnation; /* number of elements that the index has had */
     fy_asker *askers;     /* ranks that wait for the name */
     fy_asker *told;       /* ranks that had `object` as an answer */
     uint64_t gone;        /* not 0: an element of the index was removed */
-} fy_bound;
+} fy_home_entry;
 
 /* A reduction on one rank: in `rounds` the part of the elements here, in `root_rounds` (at the root
  * only) the sum of the parts that have come. */
@@ -230,7 +230,7 @@ void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object);
 void fy_known_refresh(ferry_collection *c, const fy_element *e);
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object);
 /* The slot of an index in `bound`, made if there is none. NULL: no memory. */
-fy_bound *fy_bound_make(ferry_collection *c, uint64_t key);
+fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key);
 /* Sends the name of `key` to the ranks that wait for it. */
 void fy_bound_tell(ferry_collection *c, uint64_t key);
 /* Sends messages of `blocked` queues while there is room. Returns how many. */

@@ -82,7 +82,7 @@ void fy_windows_why(ferry *f, fy_why *why)
         tell_wait(why, (ferry_window *)(void *)link);
     for (fy_link *link = all->lock_waits.next; link != &all->lock_waits; link = link->next) {
         const fy_lock_wait *wait = (fy_lock_wait *)(void *)link;
-        int holder = fy_array_holder(f, wait->window->array, wait->rank, (fy_held)wait->kind);
+        int holder = fy_array_holder(f, wait->window->array, wait->rank, (fy_lock_part)wait->kind);
         if (holder >= 0)
             fy_why_line(why, "rank %d waits for this rank's lock in a window; rank %d holds it",
                         wait->rank, holder);
@@ -371,7 +371,7 @@ int ferry_window_test(ferry_window *w)
     return error == 0 ? 1 : error;
 }
 
-static int lock_near(ferry_window *w, int rank, fy_held kind)
+static int lock_near(ferry_window *w, int rank, fy_lock_part kind)
 {
     fy_array *array = w->peers[rank].array;
     while (!fy_array_lock(w->f, array, ferry_rank(w->f), kind)) {
@@ -403,7 +403,7 @@ int ferry_window_lock(ferry_window *w, ferry_window_lock_kind kind, int rank)
     if (peer->locked != FY_HELD_NOT)
         return fy_fail(w->f, FERRY_ESTATE, "%s: this rank has the lock of rank %d already", call,
                        rank);
-    fy_held held = kind == FERRY_WINDOW_EXCLUSIVE ? FY_HELD_EXCLUSIVE : FY_HELD_SHARED;
+    fy_lock_part held = kind == FERRY_WINDOW_EXCLUSIVE ? FY_HELD_EXCLUSIVE : FY_HELD_SHARED;
     if (peer->array != NULL)
         return lock_near(w, rank, held);
     error = fy_window_ask_lock(w, rank, held);

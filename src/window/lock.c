@@ -26,7 +26,7 @@ bool fy_window_lock_slowly(ferry *f, _Atomic uint32_t *lock)
 }
 
 /* A live rank other than `rank` that has `kind`; -1: there is none. */
-static int holder_of(ferry *f, const fy_array *array, int rank, fy_held kind)
+static int holder_of(ferry *f, const fy_array *array, int rank, fy_lock_part kind)
 {
     for (uint32_t r = 0; r < array->ranks; r++)
         if (array->holders[r] == kind && (int)r != rank && fy_window_is_alive(f, (int)r))
@@ -34,7 +34,7 @@ static int holder_of(ferry *f, const fy_array *array, int rank, fy_held kind)
     return -1;
 }
 
-static int conflict_of(ferry *f, const fy_array *array, int rank, fy_held kind)
+static int conflict_of(ferry *f, const fy_array *array, int rank, fy_lock_part kind)
 {
     int holder = holder_of(f, array, rank, FY_HELD_EXCLUSIVE);
     return holder >= 0 ? holder
@@ -42,7 +42,7 @@ static int conflict_of(ferry *f, const fy_array *array, int rank, fy_held kind)
                                    kind == FY_HELD_SHARED ? FY_HELD_AWAITED : FY_HELD_SHARED);
 }
 
-int fy_array_holder(ferry *f, fy_array *array, int rank, fy_held kind)
+int fy_array_holder(ferry *f, fy_array *array, int rank, fy_lock_part kind)
 {
     (void)fy_window_lock_take(f, &array->lock);
     int holder = conflict_of(f, array, rank, kind);
@@ -50,7 +50,7 @@ int fy_array_holder(ferry *f, fy_array *array, int rank, fy_held kind)
     return holder;
 }
 
-bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind)
+bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_lock_part kind)
 {
     (void)fy_window_lock_take(f, &array->lock); /* each byte is right even if the holder has died */
     bool free = conflict_of(f, array, rank, kind) < 0;

@@ -399,7 +399,7 @@ int ferry_window_compare_swap(ferry_window *w, int rank, int64_t index,
     return do_now(w, call, rank, &what, track);
 }
 
-int fy_window_ask_lock(ferry_window *w, int rank, fy_held kind)
+int fy_window_ask_lock(ferry_window *w, int rank, fy_lock_part kind)
 {
     const fy_action what = {.verb = FY_WINDOW_LOCK, .index = kind};
     return do_now(w, "window_lock", rank, &what, NULL);

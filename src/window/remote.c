@@ -202,7 +202,7 @@ static fy_verdict serve_lock(ferry *f, ferry_window *w, int source, const fy_fra
     fy_windows *all = fy_windows_of(f);
     if (!fy_op_end_reserve(f))
         return FY_LEAVE;
-    fy_held kind = frame->words[1] == FY_HELD_EXCLUSIVE ? FY_HELD_EXCLUSIVE : FY_HELD_SHARED;
+    fy_lock_part kind = frame->words[1] == FY_HELD_EXCLUSIVE ? FY_HELD_EXCLUSIVE : FY_HELD_SHARED;
     int error = w == NULL ? FERRY_EPEER : 0;
     if (w != NULL && !fy_array_lock(f, w->array, source, kind)) {
         fy_lock_wait *wait = fy_calloc(1, sizeof(*wait));

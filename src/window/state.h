@@ -88,7 +88,7 @@ typedef struct fy_array {
     uint32_t ranks;
     _Atomic(fy_slot *) segments[FY_SEGMENTS];
     struct fy_view *views; /* the owner's list */
-    uint8_t holders[];     /* by rank: its part in ferry_window_lock (fy_held) */
+    uint8_t holders[];     /* by rank: its part in ferry_window_lock (fy_lock_part) */
 } fy_array;
 
 /* Segment of an element, and the first element of a segment. */
@@ -103,7 +103,12 @@ static inline uint64_t fy_segment_first(unsigned segment)
     return segment == 0 ? 0 : UINT64_C(1) << (FY_SEGMENT_BITS + segment - 1);
 }
 
-typedef enum fy_held { FY_HELD_NOT, FY_HELD_SHARED, FY_HELD_EXCLUSIVE, FY_HELD_AWAITED } fy_held;
+typedef enum fy_lock_part {
+    FY_HELD_NOT,
+    FY_HELD_SHARED,
+    FY_HELD_EXCLUSIVE,
+    FY_HELD_AWAITED
+} fy_lock_part;
 
 /* An operation on an element. */
 typedef struct fy_action {
@@ -156,7 +161,7 @@ typedef struct fy_window_peer {
     uint32_t queued, asked;
     fy_window_word *words; /* words that wait for the end of their epoch (words.c) */
     size_t word_count, word_room;
-    uint8_t locked;  /* fy_held */
+    uint8_t locked;  /* fy_lock_part */
     bool started;    /* it is a target of ferry_window_start */
     bool go;         /* it allows the puts */
     uint8_t exposed; /* fy_exposed */
@@ -283,11 +288,11 @@ static inline _Atomic uint64_t *fy_array_word(fy_array *array, int64_t index)
 /* Takes the lock for `rank`, if no other live rank holds it in conflict. Else notes a rank that
  * waits to have it alone: later shared locks wait for that one. Returns whether it took the
  * lock. */
-bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind);
+bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_lock_part kind);
 void fy_array_unlock(ferry *f, fy_array *array, int rank);
 
 /* A live rank for which `kind` of `rank` has to wait; -1: there is none. */
-int fy_array_holder(ferry *f, fy_array *array, int rank, fy_held kind);
+int fy_array_holder(ferry *f, fy_array *array, int rank, fy_lock_part kind);
 
 /* Reports the ranks for which window calls wait, and those that wait for a lock of this rank. */
 void fy_windows_why(ferry *f, fy_why *why);
@@ -342,7 +347,7 @@ void fy_window_unexpose(ferry_window *w, int rank, int error);
 /* As fy_window_tell, and polls until there is memory. Returns `before` if that is not 0. */
 int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before);
 /* Asks `rank` for its lock; the answer sets `locked`. */
-int fy_window_ask_lock(ferry_window *w, int rank, fy_held kind);
+int fy_window_ask_lock(ferry_window *w, int rank, fy_lock_part kind);
 int fy_window_barrier(ferry_window *w);
 
 /* Notes whether an epoch is open towards `rank`, after one began or ended or the rank went. */

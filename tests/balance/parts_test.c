@@ -79,7 +79,7 @@ static void test_waiting_knows_sum_and_heaviest(void **state)
 {
     (void)state;
     for (int ordered = 0; ordered < 2; ordered++) {
-        fy_waiting waiting = {.ordered = ordered != 0};
+        fy_waiting_queue waiting = {.ordered = ordered != 0};
         ferry_schedulable items[ITEMS] = {0};
         uint64_t turns[ITEMS] = {0}, turn = 0, dice = 1;
         for (int step = 0; step < 20000; step++) {

@@ -285,6 +285,19 @@ rule_names()
         }' "$scratch/old" >>"$found"
 }
 
+# Each tag that begins with fy_ has one definition. A binding's network is its own: fy_nodes_net.
+rule_tags()
+{
+    sources src | xargs awk '
+        /^(typedef )?(struct|enum|union) (__attribute__[^ ]* )?fy_[a-z_]+ [{]/ {
+            name = $(NF - 1)
+            for (i = 1; i < NF; i++) if ($(i + 1) ~ /^[{]/) { name = $i; break }
+            if (name == "fy_nodes_net") next
+            if (name in place) printf "%s:%d: %s is defined in %s too\n", FILENAME, FNR, name, place[name]
+            place[name] = FILENAME
+        }' >"$found"
+}
+
 # No unfinished business.
 rule_unfinished()
 {

@@ -199,6 +199,10 @@ names)
     spoil 'an external function without prefix' to src/base/b.c 'int sample(void) { return 1; }\n'
     spoil 'an old name in an error' old_name
     ;;
+tags)
+    spoil 'a tag with two definitions' to src/base/b.c \
+        'struct fy_s {\n    int a;\n};\nenum fy_s { FY_S };\n'
+    ;;
 unfinished)
     for word in TODO FIXME XXX 'a stub' 'good enough for now'; do
         spoil "$word" to src/base/b.c "/* $word */\n"

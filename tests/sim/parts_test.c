@@ -95,7 +95,7 @@ static void test_net_parses_strictly(void **state)
 {
     (void)state;
     fy_net net;
-    fy_link link;
+    fy_sim_link link;
     assert_int_equal(fy_net_parse("n",
                                   "# two nodes\ntopology nodes 4\nlatency 1us\nbyte 2ns\n"
                                   "near.latency 50ns\npair 0 1 latency 7ns\n",

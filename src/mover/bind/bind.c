@@ -184,7 +184,7 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
 typedef struct step {
     const ferry_plan *plan;
     uint32_t index;
-    fy_step step;
+    fy_mover_step step;
 } step;
 
 static int by_copy(const void *a, const void *b)
@@ -223,19 +223,19 @@ static int init_sequence(ferry_mover *m)
 
 static int by_block(const void *a, const void *b)
 {
-    const fy_offer *x = a, *y = b;
+    const fy_mover_offer *x = a, *y = b;
     return (x->block > y->block) - (x->block < y->block);
 }
 
 /* Lists the grids that a link out reads, each once. */
 static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
-                          const fy_link_end *end, fy_offer *out)
+                          const fy_link_end *end, fy_mover_offer *out)
 {
     size_t listed = 0, count = 0;
     for (size_t i = end->first; i < end->first + end->count; i++) {
         const int32_t block = fy_plan_source(plan->entries, direction->copies[i]);
         if (listed == 0 || out[listed - 1].block != block)
-            out[listed++] = (fy_offer){.block = block};
+            out[listed++] = (fy_mover_offer){.block = block};
     }
     qsort(out, listed, sizeof *out, by_block);
     for (size_t i = 0; i < listed; i++)

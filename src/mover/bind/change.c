@@ -17,8 +17,8 @@ int fy_changes_add(fy_changes *list, int32_t number, const ferry_block *block, i
     int error = fy_array_reserve((void **)&list->items, &list->capacity, list->count + 1,
                                  sizeof *list->items);
     if (error == 0)
-        list->items[list->count++] =
-            (fy_change){.region = block->region, .number = number, .from = block->owner, .to = to};
+        list->items[list->count++] = (fy_owner_change){
+            .region = block->region, .number = number, .from = block->owner, .to = to};
     return error;
 }
 
@@ -37,7 +37,7 @@ int fy_changes_between(ferry *f, const ferry_floorplan *old, const int32_t *owne
 
 static int by_number(const void *a, const void *b)
 {
-    const fy_change *x = a, *y = b;
+    const fy_owner_change *x = a, *y = b;
     return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -47,7 +47,7 @@ static void sort(fy_changes *list)
         qsort(list->items, list->count, sizeof *list->items, by_number);
 }
 
-static int other_of(const fy_change *c, int self)
+static int other_of(const fy_owner_change *c, int self)
 {
     return c->from == self ? c->to : c->from;
 }
@@ -56,7 +56,7 @@ static int other_of(const fy_change *c, int self)
 static int send_changes(fy_exchange *x, fy_changes *list, const bool *marks)
 {
     const int self = ferry_rank(x->f), ranks = ferry_ranks(x->f);
-    fy_change *of = fy_malloc((list->count + 1) * sizeof *of);
+    fy_owner_change *of = fy_malloc((list->count + 1) * sizeof *of);
     int error = of == NULL ? FERRY_ENOMEM : 0;
     for (int rank = 0; rank < ranks; rank++) {
         size_t count = 0;
@@ -78,8 +78,8 @@ static int take_changes(const fy_exchange *x, fy_changes *list)
 {
     const int self = ferry_rank(x->f);
     int error = 0;
-    for (const fy_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
-        const fy_change *items = (const fy_change *)(const void *)p->data;
+    for (const fy_exchange_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
+        const fy_owner_change *items = (const fy_owner_change *)(const void *)p->data;
         for (size_t i = 0; i < p->size_bytes / sizeof *items && error == 0; i++) {
             const ferry_block block = {.region = items[i].region, .owner = items[i].from};
             if ((items[i].from == self || items[i].to == self) && items[i].number >= 0 &&
@@ -175,7 +175,7 @@ int fy_floorplan_learn(ferry_floorplan *share, fy_changes *known)
         return FERRY_ENOMEM;
     }
     for (size_t k = 0; i < share->count || k < known->count;) {
-        const fy_change *c = k < known->count ? &known->items[k] : NULL;
+        const fy_owner_change *c = k < known->count ? &known->items[k] : NULL;
         if (c == NULL || (i < share->count && share->numbers[i] <= c->number)) {
             numbers[count] = share->numbers[i];
             blocks[count++] = share->blocks[i++];

@@ -7,14 +7,14 @@
 
 /* A block that leaves this rank or comes to it. In a list of known blocks: a block, with its owner
  * in `from`. */
-typedef struct fy_change {
+typedef struct fy_owner_change {
     ferry_region region;
     int32_t number;
     int from, to;
-} fy_change;
+} fy_owner_change;
 
 typedef struct fy_changes {
-    fy_change *items;
+    fy_owner_change *items;
     size_t count, capacity;
 } fy_changes;
 

@@ -49,11 +49,12 @@ static void keep(fy_exchange *x, int source, fy_exchange_round round, int error,
         refuse_late(x->f, source, x->number, round);
         return;
     }
-    fy_post *post = error ? NULL : fy_malloc(sizeof *post + size_bytes);
+    fy_exchange_post *post = error ? NULL : fy_malloc(sizeof *post + size_bytes);
     x->count[round]++;
     fy_movers_news(x->f);
     if (post != NULL) {
-        *post = (fy_post){.next = x->inbox[round], .source = source, .size_bytes = size_bytes};
+        *post =
+            (fy_exchange_post){.next = x->inbox[round], .source = source, .size_bytes = size_bytes};
         if (size_bytes > 0)
             memcpy(post->data, data, size_bytes);
         x->inbox[round] = post;
@@ -111,7 +112,7 @@ void fy_exchange_end(fy_exchange *x)
             break;
         }
     for (int round = 0; round < 2; round++)
-        for (fy_post *post; (post = x->inbox[round]) != NULL;) {
+        for (fy_exchange_post *post; (post = x->inbox[round]) != NULL;) {
             x->inbox[round] = post->next;
             free(post);
         }

@@ -8,12 +8,12 @@
 #include "mover/run/state.h"
 
 /* A message that has come, kept until the exchange ends. */
-typedef struct fy_post {
-    struct fy_post *next;
+typedef struct fy_exchange_post {
+    struct fy_exchange_post *next;
     int source;
     size_t size_bytes;
     uint64_t data[];
-} fy_post;
+} fy_exchange_post;
 
 typedef enum fy_exchange_round { FY_EXCHANGE_ASK, FY_EXCHANGE_ANSWER } fy_exchange_round;
 
@@ -22,7 +22,7 @@ struct fy_exchange {
     ferry *f;
     uint32_t number;
     int error; /* this rank could not keep a message, or its sender could not send it */
-    fy_post *inbox[2];
+    fy_exchange_post *inbox[2];
     size_t count[2]; /* of messages that have come, kept or not */
     bool is_over[2]; /* all expected messages have come */
 };

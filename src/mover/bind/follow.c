@@ -105,7 +105,7 @@ static int partners(const following *w, bool inward)
     int self = ferry_rank(w->m->f), count = 0;
     memset(marks, 0, (size_t)ferry_ranks(w->m->f) * sizeof *marks);
     for (size_t i = 0; i < changes->count; i++) {
-        const fy_change *c = &changes->items[i];
+        const fy_owner_change *c = &changes->items[i];
         int other = inward ? c->from : c->to;
         if ((inward ? c->to : c->from) != self || marks[other])
             continue;

@@ -76,16 +76,16 @@ static void lose(ferry_mover *m, int source, int error)
 }
 
 /* Takes the channel, mode, buffer and grids that the source of a link offers. */
-static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *offers,
+static int take_offers(fy_link_end *end, const uint64_t *words, const fy_mover_offer *offers,
                        size_t count)
 {
-    const fy_link_mode mode = (fy_link_mode)(words[1] % _Alignof(fy_channel));
+    const fy_link_mode mode = (fy_link_mode)(words[1] % _Alignof(fy_mover_channel));
     if ((mode == FY_LINK_MESSAGES) != (end->mode == FY_LINK_MESSAGES))
         return FERRY_EINVAL;
     if (mode == FY_LINK_MESSAGES)
         return 0;
     end->mode = mode;
-    end->channel = (fy_channel *)(uintptr_t)(words[1] - mode);
+    end->channel = (fy_mover_channel *)(uintptr_t)(words[1] - mode);
     if (mode == FY_LINK_STAGED)
         end->buffer = (char *)(uintptr_t)words[2];
     if (count == 0)
@@ -129,15 +129,16 @@ static void take_handshake(ferry_mover *m, int source, const uint64_t *words, co
     if (size_bytes >= sizeof handshake)
         memcpy(&handshake, data, sizeof handshake);
     const size_t offered = size_bytes - sizeof handshake;
-    if (size_bytes < sizeof handshake || offered % sizeof(fy_offer) != 0)
+    if (size_bytes < sizeof handshake || offered % sizeof(fy_mover_offer) != 0)
         error = FERRY_EINVAL;
     else if (handshake.sent != ours.expected || handshake.expected != ours.sent ||
              (in == NULL && out == NULL))
         error = differ(m, source, &handshake, &ours);
     else if (in != NULL && !in->has_handshake)
-        error = take_offers(in, words,
-                            (const fy_offer *)(const void *)((const char *)data + sizeof handshake),
-                            offered / sizeof(fy_offer));
+        error = take_offers(
+            in, words,
+            (const fy_mover_offer *)(const void *)((const char *)data + sizeof handshake),
+            offered / sizeof(fy_mover_offer));
     if (error) {
         refuse(m->f, source, words[0], error);
         lose(m, source, error);
@@ -244,7 +245,7 @@ static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *o
 {
     const int rank = in != NULL ? in->rank : out->rank;
     const bool lists = out != NULL && out->mode == FY_LINK_DIRECT;
-    const size_t room = sizeof(fy_handshake) + (lists ? out->count : 0) * sizeof(fy_offer);
+    const size_t room = sizeof(fy_handshake) + (lists ? out->count : 0) * sizeof(fy_mover_offer);
     char *data = fy_calloc(room, 1);
     if (data == NULL)
         return FERRY_ENOMEM;
@@ -253,11 +254,11 @@ static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *o
     size_t count = 0;
     if (lists)
         count = m->plan.form->offers(&m->plan, &m->bound.out, out,
-                                     (fy_offer *)(void *)(data + sizeof handshake));
+                                     (fy_mover_offer *)(void *)(data + sizeof handshake));
     const uint64_t channel = out == NULL ? 0 : (uint64_t)(uintptr_t)out->channel + out->mode;
     const uint64_t buffer = out == NULL ? 0 : (uint64_t)(uintptr_t)out->buffer;
     int error = fy_mover_send(m, rank, FY_MOVER_HANDSHAKE, channel, buffer, data,
-                              sizeof handshake + count * sizeof(fy_offer));
+                              sizeof handshake + count * sizeof(fy_mover_offer));
     free(data);
     return error;
 }

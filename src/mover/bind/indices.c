@@ -115,11 +115,11 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
 }
 
 static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
-                          const fy_link_end *end, fy_offer *out)
+                          const fy_link_end *end, fy_mover_offer *out)
 {
     (void)direction;
     (void)end;
-    out[0] = (fy_offer){.grid = plan->source_grid, .block = 0};
+    out[0] = (fy_mover_offer){.grid = plan->source_grid, .block = 0};
     return 1;
 }
 
@@ -130,12 +130,12 @@ static int init_sequence(ferry_mover *m)
     if (m->bound.sequence == NULL)
         return FERRY_ENOMEM;
     if (m->bound.own_count > 0)
-        m->bound.sequence[m->bound.sequence_count++] = (fy_step){.move = m->bound.own_moves};
+        m->bound.sequence[m->bound.sequence_count++] = (fy_mover_step){.move = m->bound.own_moves};
     for (int pass = 0, self = ferry_rank(m->f); pass < 2; pass++)
         for (size_t i = 0; i < m->bound.in.end_count; i++)
             if ((m->bound.in.ends[i].rank > self) == (pass == 1))
                 m->bound.sequence[m->bound.sequence_count++] =
-                    (fy_step){.move = m->bound.in.ends[i].moves, .end = &m->bound.in.ends[i]};
+                    (fy_mover_step){.move = m->bound.in.ends[i].moves, .end = &m->bound.in.ends[i]};
     return 0;
 }
 

@@ -22,7 +22,7 @@ bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 /* Whether the other ranks of the node can read the grids of a link out. */
 static bool are_known(const ferry_mover *m, const fy_link_end *end)
 {
-    fy_offer *offers = fy_malloc((end->count + 1) * sizeof *offers);
+    fy_mover_offer *offers = fy_malloc((end->count + 1) * sizeof *offers);
     size_t count = offers != NULL ? m->plan.form->offers(&m->plan, &m->bound.out, end, offers) : 0;
     bool known = offers != NULL;
     for (size_t i = 0; i < count && known; i++)
@@ -95,7 +95,7 @@ static int alloc_channels(ferry_mover *m)
     size_t bytes = count * sizeof *m->bound.channels;
     for (size_t i = 0; i < count; i++) {
         fy_link_end *end = &m->bound.out.ends[i];
-        const size_t line = _Alignof(fy_channel);
+        const size_t line = _Alignof(fy_mover_channel);
         end->bytes = m->plan.form->bytes(&m->plan, &m->bound.out, end);
         end->slot_bytes = (end->bytes + line - 1) / line * line;
         end->mode = mode_of(m, end);
@@ -149,7 +149,7 @@ static int open_out(ferry_mover *m)
  * send while this rank still waits for others. */
 static int open_in(ferry_mover *m)
 {
-    const size_t line = _Alignof(fy_channel);
+    const size_t line = _Alignof(fy_mover_channel);
     for (size_t i = 0; i < m->bound.in.end_count; i++) {
         fy_link_end *end = &m->bound.in.ends[i];
         end->hash = m->plan.form->hash(m, end, false);

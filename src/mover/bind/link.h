@@ -19,7 +19,7 @@ struct fy_mover_form {
     /* Lists the grids that an end out reads by block, each once, at most as many as it has copies.
      */
     size_t (*offers)(const fy_planned *plan, const fy_direction *direction, const fy_link_end *end,
-                     fy_offer *out);
+                     fy_mover_offer *out);
     /* Makes the sequence of an ordered mover. */
     int (*sequence)(ferry_mover *m);
 };

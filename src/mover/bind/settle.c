@@ -56,7 +56,7 @@ static int ask_names(fy_exchange *x, const ferry_floorplan *blocks, const bool *
 /* Answers the ranks that asked. After an error they get that, since they wait. */
 static int answer_names(fy_exchange *x, const ferry_blocks *set, int error)
 {
-    for (const fy_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
+    for (const fy_exchange_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
         const int32_t *numbers = (const int32_t *)(const void *)p->data;
         const size_t count = p->size_bytes / sizeof *numbers;
         ferry_object *names = fy_malloc((count + 1) * sizeof *names);
@@ -74,7 +74,7 @@ static int answer_names(fy_exchange *x, const ferry_blocks *set, int error)
 static int take_names(const fy_exchange *x, const ferry_blocks *set)
 {
     const ferry_floorplan *blocks = &set->items[0]->blocks;
-    for (const fy_post *p = x->inbox[FY_EXCHANGE_ANSWER]; p != NULL; p = p->next) {
+    for (const fy_exchange_post *p = x->inbox[FY_EXCHANGE_ANSWER]; p != NULL; p = p->next) {
         const ferry_object *names = (const ferry_object *)(const void *)p->data;
         size_t taken = 0;
         for (size_t i = 0; i < blocks->count; i++)

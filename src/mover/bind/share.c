@@ -221,7 +221,7 @@ static int send_all(sharing *s, int error, size_t *asking, size_t *asked)
     return failed;
 }
 
-static const record *items_of(const fy_post *from, size_t *count)
+static const record *items_of(const fy_exchange_post *from, size_t *count)
 {
     *count = from->size_bytes / sizeof(record);
     return (const record *)(const void *)from->data;
@@ -232,7 +232,7 @@ static const record *items_of(const fy_post *from, size_t *count)
 static int collect(const sharing *s, records *kept)
 {
     int error = 0;
-    for (const fy_post *p = s->exchange.inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
+    for (const fy_exchange_post *p = s->exchange.inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
         size_t count;
         const record *items = items_of(p, &count);
         for (size_t i = 0; i < count && error == 0; i++)
@@ -244,8 +244,8 @@ static int collect(const sharing *s, records *kept)
 
 /* Answers one rank with the blocks that intersect one of its regions, each once. `seen` has a mark
  * per kept block. */
-static int answer(sharing *s, const fy_post *from, const fy_tree *tree, const records *kept,
-                  int32_t *seen)
+static int answer(sharing *s, const fy_exchange_post *from, const fy_tree *tree,
+                  const records *kept, int32_t *seen)
 {
     records found = {0};
     size_t count;
@@ -282,7 +282,7 @@ static int answer_all(sharing *s)
     int32_t *seen = fy_calloc(kept.count + 1, sizeof *seen);
     if (seen == NULL && error == 0)
         error = FERRY_ENOMEM;
-    for (const fy_post *p = s->exchange.inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
+    for (const fy_exchange_post *p = s->exchange.inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
         int sent = error == 0 ? answer(s, p, &tree, &kept, seen)
                               : fy_exchange_send(&s->exchange, p->source, FY_EXCHANGE_ANSWER, error,
                                                  NULL, 0);
@@ -305,7 +305,8 @@ static int make_plan(sharing *s, ferry_floorplan *out)
 {
     ferry_floorplan plan = {.dims = s->own->dims, .total = (size_t)s->total, .rank = s->rank};
     int error = 0;
-    for (const fy_post *p = s->exchange.inbox[FY_EXCHANGE_ANSWER]; p != NULL; p = p->next) {
+    for (const fy_exchange_post *p = s->exchange.inbox[FY_EXCHANGE_ANSWER]; p != NULL;
+         p = p->next) {
         size_t count;
         const record *items = items_of(p, &count);
         for (size_t i = 0; i < count && error == 0; i++)

@@ -27,18 +27,18 @@
  * `ready`: the last movement whose data are in its grids. The target writes `taken`: the last
  * movement whose data it has read. A rank sets its flag before it sleeps: it wants a frame when the
  * other's counter changes. */
-typedef struct fy_channel {
+typedef struct fy_mover_channel {
     _Alignas(64) _Atomic uint64_t ready;
     _Alignas(64) _Atomic uint64_t taken;
     _Alignas(64) _Atomic uint32_t target_sleeps;
     _Alignas(64) _Atomic uint32_t source_sleeps;
-} fy_channel;
+} fy_mover_channel;
 
 /* A grid of the source of a link, which the target may read. */
-typedef struct fy_offer {
+typedef struct fy_mover_offer {
     ferry_grid grid;
     int64_t block;
-} fy_offer;
+} fy_mover_offer;
 
 /* How a link carries its copies. */
 typedef enum fy_link_mode { FY_LINK_MESSAGES, FY_LINK_DIRECT, FY_LINK_STAGED } fy_link_mode;
@@ -54,17 +54,17 @@ typedef struct fy_link_end {
     fy_move *moves;      /* in: to run; out: to pack, or NULL if direct */
     size_t move_count;
     fy_link_mode mode;
-    fy_channel *channel;  /* NULL without shared memory */
-    char *buffer;         /* of packed copies; staged: the first slot; direct: NULL */
-    size_t slot_bytes;    /* from slot to slot */
-    size_t bytes;         /* of the packed copies */
-    uint64_t points;      /* of its copies */
-    uint64_t sent, acked; /* out, not direct: movements. If staged, `acked` may be out of date */
-    uint64_t arrived;     /* in, by messages: the movement in the buffer */
-    size_t arrived_bytes; /* in, by messages: bytes of the next movement that have come */
-    uint64_t hash;        /* of its copies, the same at the other end */
-    bool has_handshake;   /* the other end's handshake has come */
-    fy_offer *offers;     /* in: the source's grids, until binding is over */
+    fy_mover_channel *channel; /* NULL without shared memory */
+    char *buffer;              /* of packed copies; staged: the first slot; direct: NULL */
+    size_t slot_bytes;         /* from slot to slot */
+    size_t bytes;              /* of the packed copies */
+    uint64_t points;           /* of its copies */
+    uint64_t sent, acked;   /* out, not direct: movements. If staged, `acked` may be out of date */
+    uint64_t arrived;       /* in, by messages: the movement in the buffer */
+    size_t arrived_bytes;   /* in, by messages: bytes of the next movement that have come */
+    uint64_t hash;          /* of its copies, the same at the other end */
+    bool has_handshake;     /* the other end's handshake has come */
+    fy_mover_offer *offers; /* in: the source's grids, until binding is over */
     size_t offer_count;
 } fy_link_end;
 
@@ -84,10 +84,10 @@ typedef struct fy_ask {
 } fy_ask;
 
 /* A move of an ordered mover, and its link in; `end` is NULL within the rank. */
-typedef struct fy_step {
+typedef struct fy_mover_step {
     fy_move *move;
     const fy_link_end *end;
-} fy_step;
+} fy_mover_step;
 
 /* The copies of one direction. They are sorted by rank, from the rank after this one on, then by
  * fy_copy_compare. */
@@ -116,7 +116,7 @@ typedef enum fy_stage {
 typedef struct fy_retired {
     struct fy_retired *next;
     uint32_t number, round;
-    fy_channel *channels;
+    fy_mover_channel *channels;
     size_t count; /* of `ranks`; a rank that is done becomes -1 */
     int ranks[];
 } fy_retired;
@@ -128,12 +128,12 @@ typedef struct fy_bound {
     size_t own_count; /* of copies within the rank, and of `own_moves` */
     fy_move *own_moves;
     uint64_t own_points;
-    fy_step *sequence; /* with options.ordered: all moves to run, in order */
+    fy_mover_step *sequence; /* with options.ordered: all moves to run, in order */
     size_t sequence_count;
-    fy_axes axes;         /* of all moves */
-    fy_channel *channels; /* of the links out, then the slots of staged ones */
-    fy_retired *retired;  /* the record that will keep `channels` after the mover disconnects */
-    fy_ask *asks;         /* until binding is over */
+    fy_axes axes;               /* of all moves */
+    fy_mover_channel *channels; /* of the links out, then the slots of staged ones */
+    fy_retired *retired; /* the record that will keep `channels` after the mover disconnects */
+    fy_ask *asks;        /* until binding is over */
     int ask_count;
     int failed_rank; /* the rank on which binding failed first */
     bool explained;  /* the error message says the cause already */

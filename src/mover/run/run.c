@@ -230,7 +230,7 @@ static void fetch_slots(const fy_direction *out, uint64_t epoch)
         if (end->mode != FY_LINK_STAGED)
             continue;
         const char *slot = end->buffer + (epoch + 1) % FY_SLOTS * end->slot_bytes;
-        for (size_t at = 0; at < end->slot_bytes; at += _Alignof(fy_channel))
+        for (size_t at = 0; at < end->slot_bytes; at += _Alignof(fy_mover_channel))
             fy_fetch_to_write(slot + at);
     }
 }

@@ -9,22 +9,22 @@
 
 enum { ALIGNMENT = 64 };
 
-struct fy_block {
-    fy_block *left, *right;
+struct fy_sim_block {
+    fy_sim_block *left, *right;
     uint64_t priority;
     size_t size_bytes;
     int rank;
 };
 
-_Static_assert(sizeof(struct fy_block) <= ALIGNMENT, "the header is one line");
+_Static_assert(sizeof(struct fy_sim_block) <= ALIGNMENT, "the header is one line");
 
-static uintptr_t start_of(const fy_block *block)
+static uintptr_t start_of(const fy_sim_block *block)
 {
     return (uintptr_t)block + ALIGNMENT;
 }
 
 /* Splits `tree` into blocks before `address` and the others. */
-static void split(fy_block *tree, uintptr_t address, fy_block **before, fy_block **rest)
+static void split(fy_sim_block *tree, uintptr_t address, fy_sim_block **before, fy_sim_block **rest)
 {
     while (tree != NULL) {
         if (start_of(tree) < address) {
@@ -41,16 +41,16 @@ static void split(fy_block *tree, uintptr_t address, fy_block **before, fy_block
     *rest = NULL;
 }
 
-static void insert(fy_blocks *blocks, fy_block *block)
+static void insert(fy_blocks *blocks, fy_sim_block *block)
 {
-    fy_block **at = &blocks->root;
+    fy_sim_block **at = &blocks->root;
     while (*at != NULL && (*at)->priority >= block->priority)
         at = start_of(*at) < start_of(block) ? &(*at)->right : &(*at)->left;
     split(*at, start_of(block), &block->left, &block->right);
     *at = block;
 }
 
-static void merge(fy_block **at, fy_block *before, fy_block *rest)
+static void merge(fy_sim_block **at, fy_sim_block *before, fy_sim_block *rest)
 {
     while (before != NULL && rest != NULL) {
         if (before->priority >= rest->priority) {
@@ -71,23 +71,23 @@ void *fy_blocks_alloc(fy_blocks *blocks, int rank, size_t size_bytes)
     if (size_bytes > SIZE_MAX - 2 * ALIGNMENT)
         return NULL;
     size_t bytes = (size_bytes + ALIGNMENT + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    fy_block *block = aligned_alloc(ALIGNMENT, bytes);
+    fy_sim_block *block = aligned_alloc(ALIGNMENT, bytes);
     if (block == NULL)
         return NULL;
     fy_random random;
     fy_random_init(&random, blocks->made++, 0);
     *block =
-        (fy_block){.priority = fy_random_next(&random), .size_bytes = size_bytes, .rank = rank};
+        (fy_sim_block){.priority = fy_random_next(&random), .size_bytes = size_bytes, .rank = rank};
     insert(blocks, block);
     return (void *)start_of(block);
 }
 
 int fy_blocks_release(fy_blocks *blocks, void *address, int *rank, size_t *size_bytes)
 {
-    fy_block **at = &blocks->root;
+    fy_sim_block **at = &blocks->root;
     while (*at != NULL && start_of(*at) != (uintptr_t)address)
         at = start_of(*at) < (uintptr_t)address ? &(*at)->right : &(*at)->left;
-    fy_block *block = *at;
+    fy_sim_block *block = *at;
     if (block == NULL)
         return FERRY_EINVAL;
     *rank = block->rank;
@@ -99,7 +99,7 @@ int fy_blocks_release(fy_blocks *blocks, void *address, int *rank, size_t *size_
 
 int fy_blocks_owner(const fy_blocks *blocks, const void *address, size_t size_bytes)
 {
-    const fy_block *at = blocks->root, *found = NULL;
+    const fy_sim_block *at = blocks->root, *found = NULL;
     uintptr_t first = (uintptr_t)address;
     while (at != NULL) {
         if (start_of(at) <= first) {
@@ -119,7 +119,7 @@ int fy_blocks_owner(const fy_blocks *blocks, const void *address, size_t size_by
 void fy_blocks_fini(fy_blocks *blocks)
 {
     while (blocks->root != NULL) {
-        fy_block *block = blocks->root;
+        fy_sim_block *block = blocks->root;
         merge(&blocks->root, block->left, block->right);
         free(block);
     }

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct fy_block fy_block;
+typedef struct fy_sim_block fy_sim_block;
 
 typedef struct fy_blocks {
-    fy_block *root;
+    fy_sim_block *root;
     uint64_t made;
 } fy_blocks;
 

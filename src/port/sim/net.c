@@ -110,7 +110,7 @@ static const fy_net_pair *find_pair(const fy_net *net, int source, int target)
     return NULL;
 }
 
-void fy_net_link(const fy_net *net, int source, int target, fy_link *link)
+void fy_net_link(const fy_net *net, int source, int target, fy_sim_link *link)
 {
     const fy_net_pair *pair = net->pair_count == 0 ? NULL : find_pair(net, source, target);
     if (pair != NULL) {

@@ -11,17 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct fy_link {
+typedef struct fy_sim_link {
     uint64_t latency_ns, send_ns, receive_ns, gap_ns;
     uint64_t byte_ps; /* picoseconds per byte */
-} fy_link;
+} fy_sim_link;
 
 typedef enum fy_topology { FY_FLAT, FY_NODES, FY_TORUS } fy_topology;
 
 /* A pair of ranks with a link of its own, in one direction. */
 typedef struct fy_net_pair {
     int source, target;
-    fy_link link;
+    fy_sim_link link;
 } fy_net_pair;
 
 typedef struct fy_net {
@@ -29,8 +29,8 @@ typedef struct fy_net {
     int node_ranks;   /* FY_NODES: ranks per node */
     int extent[3];    /* FY_TORUS */
     bool shared;      /* all ranks share memory */
-    fy_link far;      /* between nodes; the only one of other topologies */
-    fy_link near;     /* within a node */
+    fy_sim_link far;  /* between nodes; the only one of other topologies */
+    fy_sim_link near; /* within a node */
     uint64_t hop_ns;  /* FY_TORUS: for each hop after the first */
     uint64_t wake_ns; /* from an arrival to the waiting rank's first step */
     uint64_t look_ns; /* that a task is longer by for each quantum, since a helper looks */
@@ -51,7 +51,7 @@ void fy_net_fini(fy_net *net);
 const char *fy_net_preset(const char *name, size_t index, const char **name_out);
 
 /* The link from `source` to `target`, the topology's distance included. */
-void fy_net_link(const fy_net *net, int source, int target, fy_link *link);
+void fy_net_link(const fy_net *net, int source, int target, fy_sim_link *link);
 
 /* Reads a time such as 1.5us or 40ps, in picoseconds; without a unit nanoseconds. Whether it was
  * one. `*end` is what follows. */

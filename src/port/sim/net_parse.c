@@ -83,7 +83,7 @@ static int number_word(const parser *p, const char *word, long min, long max, in
 }
 
 /* The field of `link` called `key`; NULL when there is none. */
-static uint64_t *link_field(fy_link *link, const char *key, uint64_t *unit_ps)
+static uint64_t *link_field(fy_sim_link *link, const char *key, uint64_t *unit_ps)
 {
     *unit_ps = 1000;
     if (strcmp(key, "latency") == 0)

@@ -86,7 +86,7 @@ typedef struct fy_packet_event {
 /* The channel for frames from one thread of a rank to another rank on one lane. */
 struct fy_channel {
     fy_event timer; /* first: retransmission */
-    fy_link link;
+    fy_sim_link link;
     fy_sim_rank *source, *target;
     uint8_t lane, thread;
     bool listed; /* it is in the list of its target's inbox */

@@ -15,13 +15,13 @@
 static int create(ferry_scheduling *s, void **out)
 {
     (void)s;
-    *out = fy_calloc(1, sizeof(fy_waiting));
+    *out = fy_calloc(1, sizeof(fy_waiting_queue));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
 {
-    fy_waiting *waiting = state;
+    fy_waiting_queue *waiting = state;
     (void)s;
     waiting->running = fy_waiting_pop(waiting);
     return waiting->running;
@@ -29,14 +29,15 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
 
 static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    fy_waiting *waiting = state;
+    fy_waiting_queue *waiting = state;
     (void)s;
     fy_waiting_add(waiting, item);
 }
 
 /* Moves the object that has just run to `rank`. If `rank` is -1 or migration is off, the object
  * stays. */
-static void settle(ferry_scheduling *s, fy_waiting *waiting, ferry_schedulable *item, int rank)
+static void settle(ferry_scheduling *s, fy_waiting_queue *waiting, ferry_schedulable *item,
+                   int rank)
 {
     bool ran = item == waiting->running;
     waiting->running = ran ? NULL : waiting->running;

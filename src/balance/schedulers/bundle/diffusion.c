@@ -32,7 +32,7 @@ typedef struct neighbour {
 } neighbour;
 
 typedef struct diffusion {
-    fy_waiting waiting;
+    fy_waiting_queue waiting;
     double threshold;
     bool start_ahead;
     uint64_t timeout_ns, backoff_ns, backoff_max_ns;

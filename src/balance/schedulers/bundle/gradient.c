@@ -27,7 +27,7 @@ enum { STATUS, OFFER, TAKE };
 enum { PROXIMITY_MAX = 1 << 20, PAUSES_MAX = 32 };
 
 typedef struct gradient {
-    fy_waiting waiting;
+    fy_waiting_queue waiting;
     uint32_t low, high, batch;
     uint64_t expire_ns;
     int each_side; /* neighbours */

@@ -12,7 +12,7 @@ void fy_policy_destroy(ferry_scheduling *s, void *state)
 
 void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    fy_waiting *waiting = state;
+    fy_waiting_queue *waiting = state;
     (void)s;
     fy_waiting_remove(waiting, item);
     if (item == waiting->running)
@@ -21,7 +21,7 @@ void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item)
 
 bool fy_policy_empty(ferry_scheduling *s, void *state)
 {
-    const fy_waiting *waiting = state;
+    const fy_waiting_queue *waiting = state;
     (void)s;
     return waiting->count == 0;
 }
@@ -29,7 +29,7 @@ bool fy_policy_empty(ferry_scheduling *s, void *state)
 ferry_schedulable *fy_policy_ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
 {
     (void)s;
-    return after == NULL ? ((const fy_waiting *)state)->first : after->next;
+    return after == NULL ? ((const fy_waiting_queue *)state)->first : after->next;
 }
 
 void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)

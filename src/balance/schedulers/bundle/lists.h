@@ -6,7 +6,7 @@
 #include "balance/schedulers/policy.h"
 
 /* Four functions of a ferry_scheduler, for policies whose state comes from malloc and begins with a
- * fy_waiting. */
+ * fy_waiting_queue. */
 void fy_policy_destroy(ferry_scheduling *s, void *state);
 void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item);
 bool fy_policy_empty(ferry_scheduling *s, void *state);

@@ -33,7 +33,7 @@ enum { REQUEST };
 enum { CROWD = 4 }; /* with fewer workers the master runs tasks too: a job cannot spare it */
 
 typedef struct master {
-    fy_waiting waiting;
+    fy_waiting_queue waiting;
     int root;
     int parent;   /* -1: this is the root */
     int children; /* ranks that ask this rank for work; 0: it is a worker only */

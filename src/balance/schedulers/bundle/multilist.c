@@ -39,7 +39,7 @@ typedef struct other {
 } other;
 
 typedef struct multilist {
-    fy_waiting waiting;
+    fy_waiting_queue waiting;
     int asked; /* a rank, or -1 */
     int start;
     const ferry_schedulable *fetched; /* came because it was better, and has not run yet; or NULL */

@@ -28,7 +28,7 @@ enum { REQUEST, REFUSE, HINT, DECLINE };
 enum { BEGGARS_MAX = 64, GIVE_MAX = 32 };
 
 typedef struct stealing {
-    fy_waiting waiting;
+    fy_waiting_queue waiting;
     uint64_t started_ns; /* of the running task */
     uint64_t ahead_ns;
     uint64_t task_ns; /* how long the last task took */

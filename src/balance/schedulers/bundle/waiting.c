@@ -9,7 +9,7 @@ static bool is_before(const fy_weighed *a, const fy_weighed *b)
     return a->load != b->load ? a->load > b->load : a->turn > b->turn;
 }
 
-static void put(fy_waiting *waiting, uint32_t at, const fy_weighed *entry)
+static void put(fy_waiting_queue *waiting, uint32_t at, const fy_weighed *entry)
 {
     waiting->heap[at] = *entry;
     entry->item->mark = at;
@@ -17,7 +17,7 @@ static void put(fy_waiting *waiting, uint32_t at, const fy_weighed *entry)
 
 /* Puts `entry` at the free place `at` of the heap of `count` places, or moves it up or down to
  * where its load belongs. */
-static void settle(fy_waiting *waiting, uint32_t at, uint32_t count, fy_weighed entry)
+static void settle(fy_waiting_queue *waiting, uint32_t at, uint32_t count, fy_weighed entry)
 {
     for (; at > 0 && is_before(&entry, &waiting->heap[(at - 1) / 2]); at = (at - 1) / 2)
         put(waiting, at, &waiting->heap[(at - 1) / 2]);
@@ -30,13 +30,13 @@ static void settle(fy_waiting *waiting, uint32_t at, uint32_t count, fy_weighed 
     put(waiting, at, &entry);
 }
 
-static double load_of(const fy_waiting *waiting, const ferry_schedulable *item)
+static double load_of(const fy_waiting_queue *waiting, const ferry_schedulable *item)
 {
     return waiting->ordered ? waiting->heap[(uint32_t)item->mark].load : item->mark;
 }
 
 /* There is no memory for the heap: goes on without it. */
-static void lose_order(fy_waiting *waiting)
+static void lose_order(fy_waiting_queue *waiting)
 {
     for (uint32_t i = 0; i < waiting->count; i++)
         waiting->heap[i].item->mark = waiting->heap[i].load;
@@ -44,7 +44,7 @@ static void lose_order(fy_waiting *waiting)
     fy_waiting_fini(waiting);
 }
 
-static void reserve(fy_waiting *waiting)
+static void reserve(fy_waiting_queue *waiting)
 {
     if (!waiting->ordered || waiting->count < waiting->capacity)
         return;
@@ -58,7 +58,7 @@ static void reserve(fy_waiting *waiting)
     waiting->capacity = capacity;
 }
 
-static void append(fy_waiting *waiting, ferry_schedulable *item)
+static void append(fy_waiting_queue *waiting, ferry_schedulable *item)
 {
     item->queued = true;
     item->prev = waiting->last;
@@ -70,7 +70,7 @@ static void append(fy_waiting *waiting, ferry_schedulable *item)
     waiting->last = item;
 }
 
-bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item)
+bool fy_waiting_add(fy_waiting_queue *waiting, ferry_schedulable *item)
 {
     bool is_new = !item->queued;
     if (item->pending == 0)
@@ -94,7 +94,7 @@ bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item)
     return is_new;
 }
 
-static void unlink_item(fy_waiting *waiting, ferry_schedulable *item)
+static void unlink_item(fy_waiting_queue *waiting, ferry_schedulable *item)
 {
     if (item->prev == NULL)
         waiting->first = item->next;
@@ -109,7 +109,7 @@ static void unlink_item(fy_waiting *waiting, ferry_schedulable *item)
     item->queued = false;
 }
 
-void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item)
+void fy_waiting_remove(fy_waiting_queue *waiting, ferry_schedulable *item)
 {
     if (!item->queued)
         return;
@@ -123,7 +123,7 @@ void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item)
     item->mark = 0;
 }
 
-ferry_schedulable *fy_waiting_pop(fy_waiting *waiting)
+ferry_schedulable *fy_waiting_pop(fy_waiting_queue *waiting)
 {
     ferry_schedulable *item = waiting->first;
     if (item != NULL)
@@ -131,7 +131,7 @@ ferry_schedulable *fy_waiting_pop(fy_waiting *waiting)
     return item;
 }
 
-ferry_schedulable *fy_waiting_heaviest(const fy_waiting *waiting)
+ferry_schedulable *fy_waiting_heaviest(const fy_waiting_queue *waiting)
 {
     ferry_schedulable *best = waiting->last;
     if (waiting->ordered)
@@ -142,7 +142,7 @@ ferry_schedulable *fy_waiting_heaviest(const fy_waiting *waiting)
     return best;
 }
 
-double fy_waiting_load(const fy_waiting *waiting, bool skip)
+double fy_waiting_load(const fy_waiting_queue *waiting, bool skip)
 {
     if (waiting->count <= (skip ? 1U : 0U))
         return 0;
@@ -150,7 +150,7 @@ double fy_waiting_load(const fy_waiting *waiting, bool skip)
     return load > 0 ? load : 0;
 }
 
-void fy_waiting_fini(fy_waiting *waiting)
+void fy_waiting_fini(fy_waiting_queue *waiting)
 {
     free(waiting->heap);
     waiting->heap = NULL;

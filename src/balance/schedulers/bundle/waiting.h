@@ -18,7 +18,7 @@ typedef struct fy_weighed {
     ferry_schedulable *item;
 } fy_weighed;
 
-typedef struct fy_waiting {
+typedef struct fy_waiting_queue {
     ferry_schedulable *first, *last;
     uint32_t count;
     ferry_schedulable *running; /* its task runs, as the policy says; not in the queue */
@@ -27,26 +27,26 @@ typedef struct fy_waiting {
     fy_weighed *heap; /* `count` entries, the heaviest first */
     uint32_t capacity;
     uint64_t turn;
-} fy_waiting;
+} fy_waiting_queue;
 
 /* Appends `item` if it has tasks and is not in the queue. If it is in the queue, its present load
  * counts from now on. Returns whether it was appended. */
-bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item);
+bool fy_waiting_add(fy_waiting_queue *waiting, ferry_schedulable *item);
 
 /* Removes `item`, if it is in the queue. */
-void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item);
+void fy_waiting_remove(fy_waiting_queue *waiting, ferry_schedulable *item);
 
 /* Removes and returns the first item. NULL: the queue is empty. */
-ferry_schedulable *fy_waiting_pop(fy_waiting *waiting);
+ferry_schedulable *fy_waiting_pop(fy_waiting_queue *waiting);
 
 /* The heaviest item, of equal ones the one added last; NULL: the queue is empty. Without `ordered`
  * it looks at every item. */
-ferry_schedulable *fy_waiting_heaviest(const fy_waiting *waiting);
+ferry_schedulable *fy_waiting_heaviest(const fy_waiting_queue *waiting);
 
 /* Sum of the loads of all items; with `skip`, of all but the first. */
-double fy_waiting_load(const fy_waiting *waiting, bool skip);
+double fy_waiting_load(const fy_waiting_queue *waiting, bool skip);
 
 /* Frees the heap. */
-void fy_waiting_fini(fy_waiting *waiting);
+void fy_waiting_fini(fy_waiting_queue *waiting);
 
 #endif

@@ -182,4 +182,4 @@ static void print(const fy_controls *controls, int fd)
     free(all);
 }
 
-const fy_why fy_why_table = {.version = FY_WHY_VERSION, .print = print};
+const fy_why_printer fy_why_table = {.version = FY_WHY_VERSION, .print = print};

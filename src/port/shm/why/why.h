@@ -10,12 +10,12 @@
 
 enum { FY_WHY_VERSION = 1 };
 
-typedef struct fy_why {
+typedef struct fy_why_printer {
     uint32_t version; /* first: port/plugin.h */
     void (*print)(const fy_controls *controls, int fd);
-} fy_why;
+} fy_why_printer;
 
-FY_SHARED extern const fy_why fy_why_table;
+FY_SHARED extern const fy_why_printer fy_why_table;
 
 /* How far a rank has come with its place. One of another node is none that anybody here asks. */
 static inline uint32_t fy_why_state(const shm_rank *rank)
