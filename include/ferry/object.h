@@ -139,8 +139,9 @@ FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
 
 /* Moves an object that is on this rank to `rank`, with its pending messages. An object whose
  * handler runs moves when the handler returns. FERRY_ENOENT: it is not here, is about to leave, or
- * its running handler has destroyed it. FERRY_ENOMEM, FERRY_EPEER: it stays, and nothing is lost.
- * [app thread, handlers | never blocks] prema.txt C.2.5. */
+ * its running handler has destroyed it. FERRY_ENOMEM, FERRY_EPEER, FERRY_ESYSTEM (a store
+ * cannot read it): it stays, and nothing is lost. [app thread, handlers | never blocks] prema.txt
+ * C.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
 
 /* The bytes that ferry_object_install needs of an uninstalled object. The program carries them to

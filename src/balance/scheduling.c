@@ -203,9 +203,8 @@ static uint64_t ship(ferry_scheduling *s, fy_thread thread, fy_record *const *re
     /* Once shipped, the records belong to the application thread and may be freed. */
     int target = records[0]->target;
     int error = fy_records_ship(s->f, thread, records, count);
-    if (error != 0)
-        fy_log(s->f, "objects stay: they cannot be sent to rank %d (%s)", target,
-               ferry_strerror(error));
+    if (error != 0 && error != FERRY_ESYSTEM) /* the store has logged that */
+        fy_log(s->f, "objects stay, rank %d cannot get them: %s", target, ferry_strerror(error));
     if (thread == FY_HELPER)
         s->port->ops->transport.wake(s->port, FY_APP);
     return (ferry_scheduling_now(s) - begun_ns) / (unsigned)count;

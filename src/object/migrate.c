@@ -112,8 +112,8 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
 {
     fy_objects *objects = fy_objects_of(f);
     uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
-    if (c->size_bytes == 0)
-        return FERRY_ENOMEM;
+    if (c->size_bytes == 0) /* no size_t holds it, or a store cannot read the object */
+        return c->records[0]->out ? FERRY_ESYSTEM : FERRY_ENOMEM;
     bool shared = objects->info.shares_memory && c->size_bytes > objects->info.inline_bytes;
     void *block = !shared && c->size_bytes <= sizeof small
                       ? small

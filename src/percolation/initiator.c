@@ -42,10 +42,12 @@ static void queue(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *ite
 
 /* The object was sent to an engine and has come back: its image cannot be read, or the engine has
  * gone. The task that cannot be sent runs here, where it fails with the reason if it must. */
-static void come_back(ferry_scheduling *s, ferry_schedulable *item)
+static void come_back(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *item)
 {
     int engine = fy_mark_rank(item->mark);
     bool lives = ferry_scheduling_accepts(s, engine);
+    p->stats.assembled--;
+    p->stats.assembled_bytes -= fy_item_bytes(item);
     item->mark = lives ? FY_MARK_KEPT : FY_MARK_NONE;
     if (lives)
         fy_percolation_tell(s, engine, FY_PERCOLATION_GONE, item->object.word, 0);
@@ -57,7 +59,7 @@ void fy_initiator_rest(ferry_scheduling *s, fy_percolation *p, ferry_schedulable
         p->running = NULL;
         item->mark = FY_MARK_NONE;
     } else if (fy_mark_rank(item->mark) >= 0) {
-        come_back(s, item);
+        come_back(s, p, item);
     }
     if (item->pending != 0)
         queue(s, p, item);

@@ -113,6 +113,15 @@ static void set_up(ferry *f, account *a)
     check(f, ferry_percolation_start(f, &percolation) == 0, "start");
 }
 
+/* The object that could not be read was not sent to an engine. */
+static void check_sent(ferry *f)
+{
+    ferry_percolation_stats stats = FERRY_PERCOLATION_STATS_DEFAULTS;
+    check(f, ferry_percolation_stats_get(f, &stats) == 0, "counts");
+    check(f, stats.kept == 1 && stats.assembled == 2 * (OBJECTS - 1), "objects sent");
+    check(f, stats.assembled_bytes == stats.assembled * BYTES, "bytes sent");
+}
+
 static void check_server(ferry *f, account *a)
 {
     char name[32];
@@ -124,6 +133,7 @@ static void check_server(ferry *f, account *a)
     send_all(f, a, 1);
     while (ferry_object_count(f) != OBJECTS) /* they come back */
         (void)ferry_poll(f);
+    check_sent(f);
     check(f, ferry_quiesce(f) == FERRY_ELOST, "quiesce");
     (void)snprintf(name, sizeof name, "%016llx", (unsigned long long)a->objects[BAD].word);
     check(f, strstr(ferry_error_message(f), name) != NULL, "name");

@@ -157,6 +157,8 @@ static ssize_t bad_read(int fd, void *buffer, size_t size_bytes, off_t offset)
     return bad_errno == 0 ? 0 : -1;
 }
 
+enum { PAUSE_NS = 100 * 1000 * 1000 };
+
 static void try_bad_writes(int threads, int good, int error)
 {
     test_job job;
@@ -168,9 +170,11 @@ static void try_bad_writes(int threads, int good, int error)
     a.store->disk.limit = threads;
     disk_set(good, -1, error);
     create_all(f, &a);
+    uint64_t begun_ns = ferry_now(f);
     settle_writes(f, &a);
+    bool again = ferry_now(f) - begun_ns >= PAUSE_NS; /* the store may have tried to write again */
     assert_true(stats_of(&a).write_errors >= 1);
-    if (threads == 0) {
+    if (threads == 0 && !again) {
         /* An object that could not be written is kept packed. */
         assert_int_equal(stats_of(&a).write_errors, 1);
         assert_int_equal(stats_of(&a).writes, good / 4);
@@ -309,7 +313,7 @@ static void test_store_lets_objects_migrate(void **state)
     /* An object that cannot be read stays. */
     a[0].store->disk.read = bad_read;
     disk_set(0, -1, EIO);
-    assert_int_not_equal(ferry_object_move(job.f[0], object, 1), 0);
+    assert_int_equal(ferry_object_move(job.f[0], object, 1), FERRY_ESYSTEM);
     (void)job_settle(&job);
     assert_true(is_out(job.f[0], object));
     disk_set(0, 0, 0);
