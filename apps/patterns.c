@@ -39,6 +39,7 @@ typedef struct column {
 
 typedef struct state {
     long width, steps;
+    long bits; /* of the greatest power of 2 that is not above `width` */
     double task_us, imbalance;
     int pattern;
     bool persistent, metg, no_balance;
@@ -66,9 +67,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 /* Whether column `i` needs the value of another column `j` for step `k`, which is not the first. */
 static bool needs(const state *s, long k, long i, long j)
 {
-    long width = s->width, apart = labs(i - j), bits = 0;
-    while (2L << bits <= width)
-        bits++;
+    long width = s->width, apart = labs(i - j);
     switch ((pattern)s->pattern) {
     case NO_COMM:
         return false;
@@ -79,7 +78,7 @@ static bool needs(const state *s, long k, long i, long j)
     case SWEEP:
         return j == i - 1;
     case FFT:
-        return bits > 0 && apart == 1L << (k - 1) % bits;
+        return s->bits > 0 && apart == 1L << (k - 1) % s->bits;
     case TREE:
         return j == i / 2;
     case SPREAD:
@@ -90,6 +89,38 @@ static bool needs(const state *s, long k, long i, long j)
         break;
     }
     return true;
+}
+
+/* Columns, so that a task does not look at all of them. */
+typedef struct range {
+    long low, high, stride;
+} range;
+
+/* Columns among which are all that column `i` needs for step `k` or, if `to`, that need it. */
+static range near(const state *s, long k, long i, bool to)
+{
+    const range all = {0, s->width - 1, 1};
+    long apart = s->bits > 0 ? 1L << (k - 1) % s->bits : 1;
+    switch ((pattern)s->pattern) {
+    case NO_COMM:
+        return (range){0, -1, 1};
+    case STENCIL:
+        return (range){i - 1, i + 1, 2};
+    case PERIODIC:
+        return i > 0 && i < s->width - 1 ? (range){i - 1, i + 1, 2} : all;
+    case SWEEP:
+        return to ? (range){i + 1, i + 1, 1} : (range){i - 1, i - 1, 1};
+    case FFT:
+        return (range){i - apart, i + apart, 2 * apart};
+    case TREE:
+        return to ? (range){2 * i, 2 * i + 1, 1} : (range){i / 2, i / 2, 1};
+    case RANDOM:
+        return (range){i - RADIX / 2, i + RADIX / 2, 1};
+    case SPREAD:
+    case ALL:
+        break;
+    }
+    return all;
 }
 
 static uint64_t first_part(long k, long i)
@@ -109,8 +140,9 @@ static void go_on(ferry *f, const state *s, ferry_element *e, long k)
 {
     long i = (long)e->index.at[0];
     ferry_step step = FERRY_STEP_DEFAULTS;
-    for (long j = 0; j < s->width && k > 0; j++)
-        if (j != i && needs(s, k, i, j))
+    range from = k > 0 ? near(s, k, i, false) : (range){0, -1, 1};
+    for (long j = from.low; j <= from.high; j += from.stride)
+        if (j >= 0 && j < s->width && j != i && needs(s, k, i, j))
             s->from[step.messages++] = ferry_index_of(j, 0, 0);
     step.from = s->from;
     check(f, ferry_step_next(e, &step));
@@ -122,8 +154,9 @@ static void send_value(ferry *f, const state *s, const ferry_element *e, long k)
     const column *c = e->data;
     const ferry_message message = {.word_count = 1, .words = {c->value}};
     long i = (long)e->index.at[0];
-    for (long j = 0; j < s->width; j++)
-        if (j != i && needs(s, k, j, i))
+    range to = near(s, k, i, true);
+    for (long j = to.low; j <= to.high; j += to.stride)
+        if (j >= 0 && j < s->width && j != i && needs(s, k, j, i))
             check(f, ferry_step_send(e->collection, e, ferry_index_of(j, 0, 0), (uint64_t)k,
                                      &message, NULL));
 }
@@ -243,6 +276,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     int status = parameters_read(f, argc, argv, "Patterns of tasks that need others.", table);
     if (status >= 0)
         return status;
+    while (2L << s.bits <= s.width)
+        s.bits++;
     s.from = calloc((size_t)s.width, sizeof *s.from);
     check(f, s.from != NULL ? 0 : FERRY_ENOMEM);
     status = run_all(f, &s);
