@@ -35,8 +35,11 @@ static int register_handlers(fy_collections *all)
         error = ferry_object_handler_register(f, "element step", fy_step_take, &all->step);
     if (error == 0)
         error = ferry_object_handler_register(f, "element proceed", fy_proceed_take, &all->proceed);
-    all->registered = error == 0;
-    return error;
+    if (error != 0)
+        return error;
+    fy_keeper_start(f);
+    all->registered = true;
+    return 0;
 }
 
 static int check_extents(ferry_collection *c)
@@ -57,6 +60,7 @@ static int check_extents(ferry_collection *c)
             return fy_fail(c->f, FERRY_EINVAL,
                            "collection_create: more than 2^31 elements; insert those that exist");
     }
+    fy_index_bound(c);
     for (int d = 0; c->dense && d < c->options.dims; d++) {
         ferry_index last = ferry_index_of(0, 0, 0);
         last.at[d] = c->extents[d] - 1;

@@ -113,7 +113,7 @@ static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_byt
         fy_early packed;
         memcpy(&packed, at, sizeof packed);
         size_t data_bytes = packed.message.size_bytes;
-        fy_early *m = fy_malloc(sizeof *m + data_bytes);
+        fy_early *m = fy_early_make(fy_collections_of(e->user.collection->f), data_bytes);
         if (m == NULL)
             return false;
         *m = packed;
@@ -135,11 +135,12 @@ void fy_element_free(ferry *f, fy_element *e)
         ops->destroy(f, e->user.data);
     for (fy_early *m; (m = e->early) != NULL;) {
         e->early = m->next;
-        free(m);
+        fy_early_free(fy_collections_of(f), m);
     }
     free(e->need.from);
+    free(e->spare);
     e->user.data = NULL;
-    e->need.from = NULL;
+    e->need.from = e->spare = NULL;
 }
 
 /* Unpacks all but the program's data. NULL: no memory. */

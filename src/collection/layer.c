@@ -7,6 +7,8 @@
 #include "core/outgoing.h"
 #include "core/work.h"
 
+enum { EARLY_ITEMS = 64 };
+
 ferry_collection *fy_collection_find(const fy_collections *all, uint64_t id)
 {
     for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
@@ -94,6 +96,7 @@ static int open_collections(ferry *f, const ferry_options *options)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the collection layer");
     all->f = f;
     fy_list_init(&all->all);
+    fy_pool_init(&all->early, sizeof(fy_early) + FY_POOLED_BYTES, EARLY_ITEMS);
     fy_layer_state_set(f, FY_LAYER_COLLECTION, all);
     return 0;
 }
@@ -125,6 +128,7 @@ static void close_collections(ferry *f)
         all->unsent = s->next;
         free(s);
     }
+    fy_pool_fini(&all->early);
     free(all->types);
     free(all);
     fy_layer_state_set(f, FY_LAYER_COLLECTION, NULL);

@@ -7,28 +7,27 @@
 
 static const unsigned key_bits[FY_DIMS + 1] = {0, 61, 30, 20};
 
-static bool is_inside(const ferry_collection *c, ferry_index index)
+void fy_index_bound(ferry_collection *c)
 {
     int dims = c->options.dims;
     int64_t limit = INT64_C(1) << (key_bits[dims] - 1);
-    for (int d = 0; d < FY_DIMS; d++) {
-        int64_t at = index.at[d];
-        if (d >= dims ? at != 0
-                      : at < -limit || at >= limit || (c->dense && (at < 0 || at >= c->extents[d])))
-            return false;
+    for (int d = 0; d < dims; d++) {
+        c->low[d] = c->dense ? 0 : -limit;
+        c->span[d] = (uint64_t)(c->dense && c->extents[d] < limit ? c->extents[d] : limit) - 1;
+        c->span[d] += c->dense ? 0 : (uint64_t)limit;
     }
-    return true;
 }
 
 uint64_t fy_index_key(const ferry_collection *c, ferry_index index)
 {
-    if (!is_inside(c, index))
-        return 0;
     unsigned bits = key_bits[c->options.dims];
+    bool outside = false;
     uint64_t key = 0;
+    for (int d = 0; d < FY_DIMS; d++)
+        outside |= (uint64_t)index.at[d] - (uint64_t)c->low[d] > c->span[d];
     for (int d = 0; d < c->options.dims; d++)
         key = key << bits | (uint64_t)(index.at[d] + (INT64_C(1) << (bits - 1)));
-    return key + 1;
+    return outside ? 0 : key + 1;
 }
 
 ferry_index fy_key_index(const ferry_collection *c, uint64_t key)

@@ -19,11 +19,12 @@
 #include <ferry/collection.h>
 
 #include "base/list.h"
+#include "base/pool.h"
 #include "base/table.h"
 #include "collection/kinds.h"
 #include "core/head.h"
 
-enum { FY_DIMS = 3, FY_STRAY_BYTES = 200, FY_TEXT_BYTES = 64 };
+enum { FY_DIMS = 3, FY_STRAY_BYTES = 200, FY_TEXT_BYTES = 64, FY_POOLED_BYTES = 64 };
 
 /* A message for a step, kept in its element until the step runs. Its data follow the struct. */
 typedef struct fy_early {
@@ -56,6 +57,8 @@ typedef struct fy_element {
     fy_need need;
     bool told; /* the message that runs its step is in flight. Not packed: it may be set then */
     fy_early *early; /* sorted by step, then by arrival */
+    uint64_t *spare; /* room for `need.from` of the next step; NULL: none */
+    uint32_t spare_count;
     uint64_t key;
     uint64_t incarnation; /* its number among the elements that the index has had */
 } fy_element;
@@ -133,7 +136,9 @@ struct ferry_collection {
     char name[32];
     ferry_object_type type;
     int64_t extents[FY_DIMS]; /* 0: none */
-    int grid[FY_DIMS];        /* FERRY_MAP_BLOCK: ranks along each dimension */
+    int64_t low[FY_DIMS];
+    uint64_t span[FY_DIMS]; /* indices have entries from low to low + span */
+    int grid[FY_DIMS];      /* FERRY_MAP_BLOCK: ranks along each dimension */
     bool dense, ending;
     fy_table bound, known;
     fy_link elements; /* on this rank; also those that are leaving */
@@ -170,6 +175,7 @@ typedef struct fy_collections {
     ferry_handler remove, step, proceed; /* to elements */
     fy_types *types;
     size_t type_count;
+    fy_pool early;                   /* messages for steps with up to FY_POOLED_BYTES of data */
     fy_spread *unsent, *unsent_tail; /* counted as work */
 } fy_collections;
 
@@ -205,6 +211,8 @@ int fy_index_refuse(const ferry_collection *c, const char *call, ferry_index ind
 const char *fy_index_text(const ferry_collection *c, ferry_index index, char *out);
 /* The home of an index that has a key; -1: the program's map gave no rank. */
 int fy_index_home(const ferry_collection *c, ferry_index index);
+/* Sets `low` and `span`. */
+void fy_index_bound(ferry_collection *c);
 /* Prepares the map. FERRY_EINVAL: it is unknown, or needs extents. */
 int fy_map_init(ferry_collection *c);
 /* A box that contains all indices whose home is this rank. */
@@ -276,6 +284,14 @@ void fy_rounds_fini(ferry_collection *c);
 /* Steps, step.c. */
 
 ferry_object_fn fy_step_take, fy_proceed_take;
+
+/* A message for a step with room for its data; NULL: no memory. */
+fy_early *fy_early_make(fy_collections *all, size_t size_bytes);
+void fy_early_free(fy_collections *all, fy_early *m);
+/* Makes the message a part of its element, and drops one that no step needs. False: no memory. */
+bool fy_step_add(fy_element *e, int source, const ferry_message *message);
+/* From now on messages of steps that need no task have none, keep.c. */
+void fy_keeper_start(ferry *f);
 /* Whether the step of `e` waits, and has all that it needs. */
 bool fy_need_met(const fy_element *e);
 /* If the step of `e` has all that it needs, sends the message that runs it. */

@@ -1,9 +1,10 @@
 /* Steps of elements: the needs of the next one, and messages that have come before it.
  *
- * A message for a step becomes part of its element's state, in the list `early`. A step runs in the
- * task of the message that completes its needs. If they are complete when ferry_step_next is
- * called, or a reduction completes them, the element sends itself a message that runs the step. So
- * each step is a task, and the element may move between two steps. */
+ * A message for a step becomes part of its element's state, in the list `early`. That needs no
+ * task, unless the message comes while the element moves or before its turn. When the needs of a
+ * step are complete, the element sends itself a message that runs it. If the message that completes
+ * them has a task, the step runs in that. So each step is a task, and the element may move between
+ * two steps. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,40 +90,52 @@ static void tell_stray(const fy_element *e, const fy_early *m, const char *why)
 
 /* An input of the step that runs. */
 typedef struct inputs {
-    ferry_input input;
     uint64_t order; /* the inputs are sorted by this */
     fy_early *early;
 } inputs;
-
-static int compare(const void *a, const void *b)
-{
-    const inputs *x = a, *y = b;
-    return (x->order > y->order) - (x->order < y->order);
-}
 
 /* Takes the messages of the step out of the element. Sorts them by their sender's place in the
  * list, or without a list by its key. Messages of one sender keep their order. */
 static uint32_t take_inputs(fy_element *e, inputs *all)
 {
-    fy_need *need = &e->need;
+    const fy_need *need = &e->need;
     uint32_t count = 0;
     for (fy_early *m; (m = e->early) != NULL && m->step == need->step; count++) {
-        e->early = m->next;
-        all[count].early = m;
-        all[count].input =
-            (ferry_input){.from_rank = m->from == 0, .source = m->source, .message = &m->message};
-        if (m->from != 0)
-            all[count].input.from = fy_key_index(e->user.collection, m->from);
-        all[count].order =
+        uint64_t order =
             need->from != NULL ? (uint64_t)place_in(need->from, need->messages, m->from) : m->from;
+        uint32_t at = count; /* insertion sort: they are few, and mostly in order */
+        for (; at > 0 && all[at - 1].order > order; at--)
+            all[at] = all[at - 1];
+        all[at] = (inputs){.order = order, .early = m};
+        e->early = m->next;
     }
-    for (uint32_t i = 1; i < count; i++) /* insertion sort: they are few, and mostly in order */
-        for (uint32_t j = i; j > 0 && compare(&all[j - 1], &all[j]) > 0; j--) {
-            inputs other = all[j];
-            all[j] = all[j - 1];
-            all[j - 1] = other;
-        }
     return count;
+}
+
+static void give_inputs(const ferry_collection *c, const inputs *all, uint32_t count,
+                        ferry_input *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const fy_early *m = all[i].early;
+        out[i].from = m->from != 0 ? fy_key_index(c, m->from) : ferry_index_of(0, 0, 0);
+        out[i].from_rank = m->from == 0;
+        out[i].source = m->source;
+        out[i].message = &m->message;
+    }
+}
+
+/* The step has begun. Keeps the memory of its list for that of the next. */
+static void end_need(fy_element *e)
+{
+    fy_need *need = &e->need;
+    need->waiting = false;
+    need->have = 0;
+    if (need->from == NULL)
+        return;
+    free(e->spare);
+    e->spare = need->from;
+    e->spare_count = need->messages;
+    need->from = NULL;
 }
 
 static void run_step(fy_element *e)
@@ -143,20 +156,16 @@ static void run_step(fy_element *e)
         return;
     }
     uint32_t count = take_inputs(e, all);
-    for (uint32_t i = 0; i < count; i++)
-        given[i] = all[i].input;
+    give_inputs(c, all, count, given);
     ferry_inputs in = {.step = e->need.step, .count = count, .inputs = given};
     if (e->need.reduction) {
         in.reduced = c->result_count != 0 ? c->result : NULL;
         in.reduced_count = c->result_count;
     }
-    e->need.waiting = false;
-    e->need.have = 0;
-    free(e->need.from);
-    e->need.from = NULL;
+    end_need(e);
     c->options.step(c->f, &e->user, &in);
     for (uint32_t i = 0; i < count; i++)
-        free(all[i].early);
+        fy_early_free(fy_collections_of(c->f), all[i].early);
     if (all != few)
         free(all);
     if (given != few_inputs)
@@ -173,9 +182,23 @@ void fy_proceed_take(ferry *f, ferry_object object, void *data, int source,
         run_step(e);
 }
 
-static fy_early *early_create(const ferry_message *message, int source)
+fy_early *fy_early_make(fy_collections *all, size_t size_bytes)
 {
-    fy_early *m = fy_malloc(sizeof *m + message->size_bytes);
+    return size_bytes <= FY_POOLED_BYTES ? fy_pool_get(&all->early)
+                                         : fy_malloc(sizeof(fy_early) + size_bytes);
+}
+
+void fy_early_free(fy_collections *all, fy_early *m)
+{
+    if (m->message.size_bytes <= FY_POOLED_BYTES)
+        fy_pool_put(&all->early, m);
+    else
+        free(m);
+}
+
+static fy_early *early_create(ferry *f, const ferry_message *message, int source)
+{
+    fy_early *m = fy_early_make(fy_collections_of(f), message->size_bytes);
     if (m == NULL)
         return NULL;
     *m = (fy_early){.step = message->words[0],
@@ -192,23 +215,19 @@ static fy_early *early_create(const ferry_message *message, int source)
     return m;
 }
 
-void fy_step_take(ferry *f, ferry_object object, void *data, int source,
-                  const ferry_message *message)
+bool fy_step_add(fy_element *e, int source, const ferry_message *message)
 {
-    fy_element *e = fy_element_of(data);
+    ferry *f = e->user.collection->f;
     fy_need *need = &e->need;
-    fy_early *m = early_create(message, source);
-    (void)f, (void)object;
-    if (m == NULL) {
-        fy_stray(e->user.collection, "no memory for a message of a step: it is lost");
-        return;
-    }
+    fy_early *m = early_create(f, message, source);
+    if (m == NULL)
+        return false;
     bool late = need->begun && (m->step < need->step || (m->step == need->step && !need->waiting));
     bool now = need->waiting && m->step == need->step;
     if (late || (now && !is_needed(e, m))) {
         tell_stray(e, m, late ? "that step has run" : "the step does not need it");
-        free(m);
-        return;
+        fy_early_free(fy_collections_of(f), m);
+        return true;
     }
     fy_early **at = &e->early;
     while (*at != NULL && (*at)->step <= m->step)
@@ -216,7 +235,17 @@ void fy_step_take(ferry *f, ferry_object object, void *data, int source,
     m->next = *at;
     *at = m;
     need->have += now;
-    if (now && fy_need_met(e))
+    return true;
+}
+
+void fy_step_take(ferry *f, ferry_object object, void *data, int source,
+                  const ferry_message *message)
+{
+    fy_element *e = fy_element_of(data);
+    (void)f, (void)object;
+    if (!fy_step_add(e, source, message))
+        fy_stray(e->user.collection, "no memory for a message of a step: it is lost");
+    else if (!e->told && fy_need_met(e))
         run_step(e);
 }
 
@@ -234,13 +263,39 @@ static void count_early(fy_element *e)
         m->next = NULL;
         if (late || (now && !is_needed(e, m))) {
             tell_stray(e, m, late ? "that step was left out" : "the step does not need it");
-            free(m);
+            fy_early_free(fy_collections_of(e->user.collection->f), m);
             continue;
         }
         need->have += now;
         *last = m;
         last = &m->next;
     }
+}
+
+/* Makes `*out` the keys of the senders. */
+static int read_from(fy_element *e, const ferry_step *step, uint64_t **out)
+{
+    const ferry_collection *c = e->user.collection;
+    char text[FY_TEXT_BYTES];
+    if (e->spare_count < step->messages || e->spare == NULL) {
+        free(e->spare);
+        e->spare = fy_malloc(step->messages * sizeof *e->spare);
+        e->spare_count = step->messages;
+        if (e->spare == NULL)
+            return fy_fail(c->f, FERRY_ENOMEM, "step_next: no memory");
+    }
+    uint64_t *from = e->spare;
+    for (uint32_t i = 0; i < step->messages; i++) {
+        from[i] = fy_index_key(c, step->from[i]);
+        if (from[i] == 0)
+            return fy_index_refuse(c, "step_next", step->from[i]);
+        if (place_in(from, i, from[i]) >= 0)
+            return fy_fail(c->f, FERRY_EINVAL, "step_next: element %s is listed twice",
+                           fy_index_text(c, step->from[i], text));
+    }
+    *out = from;
+    e->spare = NULL;
+    return 0;
 }
 
 int ferry_step_next(ferry_element *element, const ferry_step *needs)
@@ -263,19 +318,9 @@ int ferry_step_next(ferry_element *element, const ferry_step *needs)
                        fy_index_text(c, element->index, text));
     uint64_t *from = NULL;
     if (step.from != NULL && step.messages != 0) {
-        from = fy_malloc(step.messages * sizeof *from);
-        if (from == NULL)
-            return fy_fail(c->f, FERRY_ENOMEM, "step_next: no memory");
-    }
-    for (uint32_t i = 0; from != NULL && i < step.messages; i++) {
-        from[i] = fy_index_key(c, step.from[i]);
-        bool outside = from[i] == 0, twice = !outside && place_in(from, i, from[i]) >= 0;
-        if (!outside && !twice)
-            continue;
-        free(from);
-        return outside ? fy_index_refuse(c, "step_next", step.from[i])
-                       : fy_fail(c->f, FERRY_EINVAL, "step_next: element %s is listed twice",
-                                 fy_index_text(c, step.from[i], text));
+        error = read_from(e, &step, &from);
+        if (error != 0)
+            return error;
     }
     uint64_t next = e->need.begun ? e->need.step + 1 : 0;
     e->need = (fy_need){.step = step.number > next ? step.number : next,

@@ -121,11 +121,6 @@ static int refuse_stale(ferry *f, int accepted, fy_queued_message *queued)
     return 0;
 }
 
-static bool is_here(const fy_record *record)
-{
-    return record->state == FY_RESTING || record->state == FY_RUNNING || record->state == FY_PINNED;
-}
-
 int fy_record_reserve(fy_record *record, const fy_queued_list *messages)
 {
     for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next)
@@ -145,7 +140,8 @@ static void make_ready(fy_objects *objects, fy_record *record)
  * message. If so, the next message of its origin is expected from now on. */
 static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
 {
-    if (!is_here(record) || envelope->hops != 0 || envelope->op != 0 || record->early.count != 0)
+    if (!fy_record_is_here(record) || envelope->hops != 0 || envelope->op != 0 ||
+        record->early.count != 0)
         return false;
     uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
     if (expected == NULL || *expected != envelope->sequence)
@@ -157,7 +153,7 @@ static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
 static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *record,
                                                          fy_queued_message *queued)
 {
-    if (!is_here(record)) {
+    if (!fy_record_is_here(record)) {
         fy_queued_list_push(&record->late, queued);
         return 0;
     }
@@ -180,7 +176,7 @@ static __attribute__((noinline)) int deposit_task(ferry *f, fy_record *record,
     fy_envelope envelope = queued->envelope;
     uint32_t arrived = 0;
     int error = 0;
-    bool here = is_here(record);
+    bool here = fy_record_is_here(record);
     if (here)
         error = accept(f, record, queued, &arrived);
     if (!running)
@@ -253,7 +249,7 @@ bool fy_record_close_gaps(ferry *f, fy_record *record)
 {
     fy_control_lock(f);
     bool waits = record->early.count != 0;
-    if (is_here(record)) {
+    if (fy_record_is_here(record)) {
         for (const fy_queued_message *queued; (queued = overdue_of(record)) != NULL;)
             release(f, record, queued);
         for (fy_queued_message *queued = record->early.head; queued != NULL; queued = queued->next)
@@ -330,6 +326,11 @@ keep(ferry *f, fy_record *record, const fy_envelope *envelope, const ferry_messa
 static inline fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
                               const ferry_message *message)
 {
+    if (record->scheduled && fy_message_keep(f, record, envelope, message)) {
+        fy_objects_of(f)->keeper.kept(f, record);
+        fy_message_end(f, envelope, 0);
+        return FY_TAKEN;
+    }
     if (record->scheduled || record->out || record->state != FY_RESTING ||
         record->pending.count != 0)
         return keep(f, record, envelope, message);
@@ -466,7 +467,7 @@ __attribute__((cold)) bool fy_message_hold(ferry *f, int source, fy_frame *frame
         return true; /* fy_message_frame reports it later */
     const fy_entry *entry = fy_entry_find(objects, envelope.object);
     fy_control_lock(f);
-    bool here = entry != NULL && entry->record != NULL && is_here(entry->record);
+    bool here = entry != NULL && entry->record != NULL && fy_record_is_here(entry->record);
     fy_control_unlock(f);
     if (!here)
         return fy_message_frame(f, source, frame) == FY_LEAVE;

@@ -17,6 +17,14 @@ fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame)
  * the caller. */
 int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued);
 
+/* Whether `keep` of the keeper has taken the message. */
+static inline bool fy_message_keep(ferry *f, fy_record *record, const fy_envelope *envelope,
+                                   const ferry_message *message)
+{
+    const fy_keeper *keeper = &fy_objects_of(f)->keeper;
+    return message->handler.index == keeper->handler && keeper->keep(f, record, envelope, message);
+}
+
 /* Reserves all memory that fy_record_admit of `messages` needs. FERRY_ENOMEM. */
 int fy_record_reserve(fy_record *record, const fy_queued_list *messages);
 

@@ -43,6 +43,7 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
                               kept_bytes) != 0)
         goto free_directory;
     objects->f = f;
+    objects->keeper.handler = UINT16_MAX;
     objects->calls = &calls;
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);

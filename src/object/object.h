@@ -28,6 +28,17 @@ typedef struct fy_object_watch {
     void (*forget)(ferry *f, fy_record *record);
 } fy_object_watch;
 
+/* Messages of one handler that become part of their object's data without a task: functions of a
+ * layer above. [application thread] */
+typedef struct fy_keeper {
+    uint16_t handler; /* UINT16_MAX: none */
+    /* Takes the message if it can. False: nothing has happened. */
+    bool (*keep)(ferry *f, fy_record *record, const fy_envelope *envelope,
+                 const ferry_message *message);
+    /* After `keep`, once the message is counted: the object may send itself a message. */
+    void (*kept)(ferry *f, fy_record *record);
+} fy_keeper;
+
 typedef struct fy_objects {
     ferry *f;
     int rank, ranks;
@@ -48,6 +59,7 @@ typedef struct fy_objects {
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
+    fy_keeper keeper;
     ferry_directory_protocol protocol;
     void *protocol_handle; /* the shared object that has the protocol */
     int told_successor; /* 1 + the rank to which this rank, which leaves, sent its entries; or 0 */

@@ -76,6 +76,11 @@ typedef struct fy_record {
     fy_queued_list late;    /* arrived while it was leaving or awaited */
 } fy_record;
 
+static inline bool fy_record_is_here(const fy_record *record)
+{
+    return record->state == FY_RESTING || record->state == FY_RUNNING || record->state == FY_PINNED;
+}
+
 static inline fy_record *fy_record_of(ferry_schedulable *item)
 {
     return (fy_record *)(void *)((char *)item - offsetof(fy_record, item));

@@ -228,16 +228,20 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
 /* Does the work of send_plain for an object that has a record here. FERRY_EAGAIN: it did nothing,
  * and send_any finds the reason. */
 static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entry,
-                             const ferry_message *message)
+                             const ferry_message *message, bool *kept)
 {
     fy_record *record = entry->record;
     if ((fy_in_handler(f) || *fy_carried_of(f) != 0) && fy_message_check(f) != 0)
         return FERRY_EAGAIN;
+    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
+    *kept = fy_message_keep(f, record, &envelope, message);
+    if (*kept)
+        return 0;
     fy_queued_message *queued =
         fy_queued_make(&objects->messages, objects->rank, message, fy_stamp(f), record->scheduled);
     if (queued == NULL)
         return FERRY_EAGAIN;
-    queued->envelope = envelope_of(f, entry, entry->movement, 0);
+    queued->envelope = envelope;
     if (fy_record_deposit(f, record, queued) != 0) {
         fy_queued_destroy(&objects->messages, queued);
         return FERRY_EAGAIN;
@@ -254,12 +258,14 @@ static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
     const ferry_object object = {entry->object};
     int rank = fy_object_place(objects, object, entry);
     if (rank < 0 || fy_head_of(f)->slow_lanes != 0 || objects->messages.unsettled ||
-        entry->left == FY_CARRIED || fy_wire_extra_bytes(message) != 0 ||
+        entry->left == FY_CARRIED || (entry->record == NULL && fy_wire_extra_bytes(message) != 0) ||
         (!fy_in_handler(f) && fy_message_pace(f, object.word, rank)))
         return FERRY_EAGAIN;
     int error;
-    if (entry->record != NULL) {
-        error = keep_plain(f, objects, entry, message);
+    bool kept = false;
+    fy_record *record = entry->record;
+    if (record != NULL) {
+        error = keep_plain(f, objects, entry, message, &kept);
     } else {
         const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
         fy_frame frame;
@@ -270,6 +276,8 @@ static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
         return error;
     entry->sequence++;
     fy_stats(f)->messages_sent++;
+    if (kept)
+        objects->keeper.kept(f, record);
     return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/shared.h"
+
 enum { FY_SOURCES_INLINE = 4 };
 
 typedef struct fy_source {
@@ -30,7 +32,7 @@ static inline void fy_sources_fini(fy_sources *sources)
 }
 
 /* As fy_sources_of, for a rank that is in no inline place. */
-uint32_t *fy_sources_find(fy_sources *sources, int rank);
+FY_SHARED uint32_t *fy_sources_find(fy_sources *sources, int rank);
 
 /* The number expected from `rank`, which the caller may change in place until the next call. NULL
  * if there is no memory for a new place. */

@@ -22,7 +22,8 @@ typedef struct fy_object_store {
     void (*end)(ferry *f);           /* the layer closes; all records are freed */
 } fy_object_store;
 
-/* The functions that a store calls: a table takes less space than exported functions. */
+/* The functions that stores and collections call: a table takes less space than exported functions.
+ */
 typedef struct fy_object_calls {
     fy_object_state (*state)(ferry *f, const fy_record *record);
     bool (*unlink)(ferry *f, fy_record *record);

@@ -189,6 +189,33 @@ static void test_check_tells_what_a_step_misses(void **state)
     assert_int_equal(ferry_close(f), 0);
 }
 
+static void test_messages_of_a_step_need_one_task(void **state)
+{
+    (void)state;
+    ferry *f = open_alone();
+    ferry_object_ops ops = flat();
+    ferry_collection *c;
+    ferry_collection_options o = options_of(&ops, 4);
+    ferry_step needs = FERRY_STEP_DEFAULTS;
+    ferry_stats before = FERRY_STATS_DEFAULTS, after = FERRY_STATS_DEFAULTS;
+    steps_run = 0;
+    assert_int_equal(ferry_balance_enable(f, true), 0);
+    assert_int_equal(ferry_collection_create(f, &o, &c), 0);
+    needs.messages = 3;
+    assert_int_equal(ferry_step_next(element_at(c, 1), &needs), 0);
+    assert_int_equal(ferry_quiesce(f), 0);
+    assert_int_equal(ferry_stats_get(f, &before), 0);
+    for (int64_t from = 0; from < 3; from++)
+        send_step(c, from, 1, 0);
+    check_says(c, NULL);
+    assert_int_equal(steps_run, 3);
+    assert_int_equal(ferry_stats_get(f, &after), 0);
+    assert_int_equal(after.tasks - before.tasks, 1);
+    assert_int_equal(after.messages_handled - before.messages_handled, 4); /* one is its own */
+    assert_int_equal(ferry_collection_destroy(c), 0);
+    assert_int_equal(ferry_close(f), 0);
+}
+
 static void test_check_tells_reductions_and_messages(void **state)
 {
     (void)state;
@@ -232,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_create_refuses_bad_options),
         cmocka_unit_test(test_messages_outside_are_refused),
         cmocka_unit_test(test_check_tells_what_a_step_misses),
+        cmocka_unit_test(test_messages_of_a_step_need_one_task),
         cmocka_unit_test(test_check_tells_reductions_and_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
