@@ -32,7 +32,7 @@ demo: ## refine a coastline, unbalanced and balanced; draws pictures into demo/
 	@$(compile) --target mesh ferry_command
 	@BUILD=$(BUILD) sh apps/mesh/demo.sh
 
-test: ## build and run all tests, sanitizer builds included
+test: ## build and run tests of each kind, sanitizer builds included
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
@@ -60,7 +60,7 @@ SOAK ?= 20
 KILLS ?= 1000
 TRAFFIC_S ?= 7200
 POLYGONS ?= 100000
-soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KILLS runs (1000)
+soak: ## all release tests SOAK times (default 20), all of sanitizer builds, then kill ranks in KILLS runs (1000)
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
