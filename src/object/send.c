@@ -134,6 +134,12 @@ static __attribute__((noinline)) int post_lent(ferry *f, int rank, const fy_enve
     return fy_message_send(f, rank, true, &frame);
 }
 
+static inline void count_sent(ferry *f, fy_entry *entry)
+{
+    entry->sequence++;
+    fy_stats(f)->messages_sent++;
+}
+
 static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_bytes, int error)
 {
     if (op != 0)
@@ -170,8 +176,7 @@ send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const
                     : post(f, rank, &envelope, message);
     if (error != 0)
         return not_sent(f, op, message->size_bytes, error);
-    entry->sequence++;
-    fy_stats(f)->messages_sent++;
+    count_sent(f, entry);
     if (__builtin_expect(fy_objects_of(f)->costs != NULL, 0))
         fy_trail_sent(fy_objects_of(f), &envelope, message);
     return 0;
@@ -274,8 +279,7 @@ static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
     }
     if (error != 0)
         return error;
-    entry->sequence++;
-    fy_stats(f)->messages_sent++;
+    count_sent(f, entry);
     if (kept)
         objects->keeper.kept(f, record);
     return 0;
