@@ -169,8 +169,8 @@ static void try_bad_writes(int threads, int good, int error)
     a.store->disk.write = bad_write;
     a.store->disk.limit = threads;
     disk_set(good, -1, error);
-    create_all(f, &a);
     uint64_t begun_ns = ferry_now(f);
+    create_all(f, &a);
     settle_writes(f, &a);
     bool again = ferry_now(f) - begun_ns >= PAUSE_NS; /* the store may have tried to write again */
     assert_true(stats_of(&a).write_errors >= 1);
