@@ -6,6 +6,7 @@
 #include "collection/state.h"
 #include "core/fail.h"
 #include "core/work.h"
+#include "object/migration.h"
 #include "object/object.h"
 
 /* The head of a packed element. After it come the keys of `need.from`, the early messages, and the
@@ -41,19 +42,10 @@ static size_t head_size(const fy_element *e)
     return sizeof(fy_packed) + from_count(e) * sizeof(uint64_t) + early_size(e);
 }
 
-/* Whether the program's data are in the shared heap, and each rank can use them there. */
-static bool is_in_heap(ferry *f, fy_thread thread, const fy_element *e)
-{
-    fy_port *port = fy_port_of(f);
-    fy_port_info info;
-    port->ops->transport.query(port, &info);
-    return info.shares_memory && port->ops->heap.owner(port, thread, e->user.data, 1) >= 0;
-}
-
 static void leaving(ferry *f, fy_thread thread, void *data)
 {
     fy_element *e = data;
-    e->lent = is_in_heap(f, thread, e);
+    e->lent = fy_address_shared(fy_objects_of(f), thread, e->user.data);
 }
 
 static size_t user_size(ferry *f, const fy_element *e)

@@ -43,7 +43,7 @@ void *fy_migration_write(const fy_record *record, size_t size_bytes, size_t data
 
 /* Whether `address` is in an allocation of the shared heap, so that other ranks can use it
  * directly. [either thread] */
-bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address);
+FY_SHARED bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address);
 
 /* The object of `record` leaves: whether it moves by the address of its data. Else they are to be
  * packed. [either thread] */

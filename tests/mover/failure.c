@@ -3,9 +3,8 @@
  * binds and moves over indices, gives blocks to other ranks, makes them objects, and writes and
  * reads a file. It is repeated with the first, second, ... allocation of the mover layer failing,
  * on one rank and then on the other, until none is left to fail; with whole floor plans and with
- * shares. make test lets the allocations with even numbers fail on one rank and the others on the
- * other, and where a sanitizer makes this slow each eleventh; with TESTS_WHOLE all fail. The layer
- * is linked into this program with its allocations renamed. */
+ * shares. Where a sanitizer makes this slow, each eleventh allocation fails, and with TESTS_WHOLE
+ * all. The layer is linked into this program with its allocations renamed. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@
 #ifdef FERRY_SANITIZED
 enum { STRIDE = 11 };
 #else
-enum { STRIDE = 2 };
+enum { STRIDE = 1 };
 #endif
 
 void *failing_malloc(size_t size);

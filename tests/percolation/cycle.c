@@ -22,7 +22,6 @@ enum { OBJECTS = 120, ROUNDS = 3, MESSAGES = 150, BYTES = 2000, BYTES_MAX = 6000
 
 typedef struct account {
     uint64_t random, sent_sum, sent, handled, wrong;
-    uint64_t written; /* objects that went to disk while objects were made */
     uint64_t sum, counted;
     int servers;
     bool moves;
@@ -151,13 +150,12 @@ static void make_objects(ferry *f, account *a, ferry_object_type type)
         error = error == 0 ? ferry_balance_add(f, *object, NULL) : error;
         fail(a, error == 0, "an object cannot be created");
         ferry_store_trim(a->store);
-        if (ferry_rank(f) >= a->servers)
-            (void)ferry_poll(f); /* it goes to its server */
+        while (a->servers != 0 && ferry_rank(f) >= a->servers && ferry_object_count(f) != 0)
+            (void)ferry_poll(f); /* it goes to its server, or has to wait for room there */
     }
     size_t count = (size_t)a->count;
     ended(a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, a->objects, a->objects, count),
           "allreduce");
-    a->written = stats_of(a).writes;       /* by an engine whose server took nothing for a time */
     ended(a, ferry_barrier(f), "barrier"); /* handlers use the names */
 }
 
@@ -291,8 +289,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     bool serves = ferry_rank(f) < a.servers;
     bool used = stats.write_errors != 0 || (stats.reads != 0 && stats.writes != 0);
     fail(&a, !serves || used, "the disk of a server was idle");
-    fail(&a, serves || a.moves || a.servers == 0 || stats.writes == a.written,
-         "an engine has written");
+    fail(&a, serves || a.moves || a.servers == 0 || stats.writes == 0, "an engine has written");
     check_counts(f, &a);
     if (a.unread)
         return end_unread(f, &a);
