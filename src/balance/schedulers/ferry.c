@@ -41,30 +41,21 @@
 
 #include "balance/schedulers/buckets.h"
 #include "balance/schedulers/coordinator.h"
+#include "balance/schedulers/measure.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 
-enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, FALL = 16 };
-enum { GRACE_PART = 10, SETTLE_PART = 1000, SETTLE_NS = 100 * 1000 };
-enum { REACHES = 3, REACH_PART = 100, RESTED = -1, AGAIN = 4, STEP = 4, BACKOFF_NS = 500000 };
-enum { PAUSE_NS = 4000, KEPT_TASKS = 32, FLOOR_PART = 16 };
+enum { GIVE_MAX = 256, FALL = 16, RESTED = -1, BACKOFF_NS = 500000, PAUSE_NS = 4000 };
 
 typedef struct ferry_policy {
     fy_buckets waiting;
     ferry_schedulable *running;
     double running_load;
     fy_coordinators coordinators;
-    uint64_t short_ns, slice_ns, grace_ns, timeout_ns;
+    fy_measure measure;
+    uint64_t slice_ns, timeout_ns;
 
-    uint64_t started_ns; /* of the running task; 0 when it is not measured */
-    uint64_t mean_ns;    /* of tasks; 0: none has ended yet */
-    uint32_t unmeasured; /* tasks since the last that was measured */
-
-    bool steps; /* tasks come again and again to the same objects */
-    int again;  /* objects that got a task after a rest here, less the others; 0 to 2 * AGAIN */
-    const void *latest;  /* the object that got a task last; only compared */
-    double greatest;     /* load of a task; an old one counts for less */
     bool paused;         /* a patient rank has paused before it asks */
     uint64_t idle_ns;    /* of such pauses that were not long enough to ask */
     uint64_t backoff_ns; /* the next pause between work requests in steps */
@@ -75,16 +66,10 @@ typedef struct ferry_policy {
     bool sent;           /* it is out */
     uint64_t asked_ns;
     uint64_t requested_ns; /* when it was sent */
-    uint64_t reach_ns;     /* from a work request to the object that it brought; 0: unknown */
 
     uint32_t reported; /* what the coordinator believes this rank can give */
     float reported_heaviest;
 } ferry_policy;
-
-static bool tasks_are_short(const ferry_policy *p)
-{
-    return p->mean_ns != 0 && p->mean_ns < p->short_ns;
-}
 
 /* To unpack an object takes about as long as to pack it. */
 static uint64_t move_cost(const ferry_scheduling *s)
@@ -96,14 +81,14 @@ static uint64_t move_cost(const ferry_scheduling *s)
  * longer than a task. */
 static bool is_patient(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return p->steps || (p->mean_ns != 0 && p->mean_ns < move_cost(s));
+    return p->measure.steps || (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s));
 }
 
 /* Whether to ask when the last task begins, because an answer takes longer than the rest of the
  * task. */
 static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return (tasks_are_short(p) && !is_patient(s, p)) || !ferry_scheduling_preempts(s);
+    return (fy_measure_is_short(&p->measure) && !is_patient(s, p)) || !ferry_scheduling_preempts(s);
 }
 
 /* The number of objects that may be given away. While a task runs: all that wait with some load.
@@ -120,7 +105,7 @@ static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 /* In steps the coordinators find the rank with the most. */
 static float heaviest(const ferry_policy *p)
 {
-    if (p->steps)
+    if (p->measure.steps)
         return (float)p->waiting.load;
     const ferry_schedulable *item = fy_buckets_first(&p->waiting);
     return item != NULL ? (float)item->mark : 0;
@@ -145,7 +130,7 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
     fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
                                 .level = 1,
                                 .request = request,
-                                .once = p->steps,
+                                .once = p->measure.steps,
                                 .supply = supply(s, p),
                                 .heaviest = heaviest(p),
                                 .load = load_here(p)};
@@ -161,10 +146,10 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
-    if (p->steps)
+    if (p->measure.steps)
         return (now == 0) != (p->reported == 0) ||
                fy_coordinator_weighs_otherwise(heaviest(p), p->reported_heaviest);
-    if (tasks_are_short(p))
+    if (fy_measure_is_short(&p->measure))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
     if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
         return true;
@@ -195,7 +180,7 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     }
     p->idle_ns = 0;
     p->asked_ns = p->requested_ns + fy_patience(s, p->timeout_ns);
-    if (p->steps) {
+    if (p->measure.steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
         p->backoff_ns = p->backoff_ns < p->timeout_ns / 2 ? 2 * p->backoff_ns : p->timeout_ns;
     }
@@ -217,84 +202,28 @@ static void cancel(ferry_scheduling *s, ferry_policy *p)
     fulfilled(s, p);
     if (!p->sent)
         p->idle_ns += ferry_scheduling_now(s) - p->requested_ns;
-    if (p->steps || !p->sent)
+    if (p->measure.steps || !p->sent)
         return; /* none is kept */
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* Measures the reach when an object has come after a work request. A rank that has just got work
- * gives none for GRACE_US. A work request that took nearly as long has waited for that, and tells
- * nothing about the network. */
-static void learn_reach(ferry_scheduling *s, ferry_policy *p)
-{
-    uint64_t took_ns = ferry_scheduling_now(s) - p->requested_ns + 1;
-    if (took_ns > p->grace_ns / 4 * 3)
-        return;
-    if (p->reach_ns == 0)
-        p->reach_ns = took_ns;
-    else if (took_ns < p->reach_ns)
-        p->reach_ns = (p->reach_ns + took_ns) / 2;
-    else
-        p->reach_ns += p->reach_ns / 16; /* most requests that take longer have waited for work */
-}
-
-/* The time for which no task begins after the first task has come to an idle rank. */
-static uint64_t settle_ns(const ferry_policy *p)
-{
-    uint64_t least_ns = p->mean_ns / SETTLE_PART, most_ns = p->mean_ns / REACH_PART;
-    if (least_ns > SETTLE_NS)
-        least_ns = SETTLE_NS;
-    if (most_ns > REACHES * p->reach_ns)
-        most_ns = REACHES * p->reach_ns;
-    return least_ns > most_ns ? least_ns : most_ns;
-}
-
 static void become_fresh(ferry_scheduling *s, ferry_policy *p)
 {
-    uint64_t grace_ns = p->grace_ns;
-    if (p->mean_ns != 0 && p->mean_ns / GRACE_PART < grace_ns)
-        grace_ns = p->mean_ns / GRACE_PART;
-    if (grace_ns < 1000 || p->steps)
+    uint64_t grace_ns = fy_measure_grace(&p->measure);
+    if (grace_ns < 1000 || p->measure.steps)
         return;
-    uint64_t wait_ns = settle_ns(p), now = ferry_scheduling_now(s);
+    uint64_t wait_ns = fy_measure_settle(&p->measure), now = ferry_scheduling_now(s);
     p->fresh = true;
     p->fresh_ns = now + grace_ns;
     p->settled_ns = wait_ns == 0 ? 0 : now + wait_ns;
     set_timer(s, p);
 }
 
-/* The greatest load of late. */
-static void learn_floor(ferry_policy *p)
-{
-    p->greatest -= p->greatest / KEPT_TASKS;
-    if (p->running_load > p->greatest)
-        p->greatest = p->running_load;
-    p->waiting.floor = p->steps ? p->greatest / FLOOR_PART : 0;
-}
-
 /* Steps are short tasks that come again and again to the same objects. */
-static void choose_rule(ferry_scheduling *s, ferry_policy *p)
+static void follow_rule(ferry_policy *p)
 {
-    bool steps = p->again >= (p->steps ? 1 : AGAIN) && p->mean_ns != 0 &&
-                 p->mean_ns / STEP < p->short_ns && ferry_scheduling_preempts(s);
-    if (steps == p->steps)
-        return;
-    p->steps = steps;
-    fy_buckets_set_order(&p->waiting, steps);
-}
-
-/* An object without tasks gets one. Counts it in `again` if the object has rested here after an
- * earlier task. An object that gets one task after the other, to collect results, does not count.
- */
-static void learn_steps(ferry_scheduling *s, ferry_policy *p, const ferry_schedulable *item,
-                        bool again)
-{
-    if (!again)
-        p->again -= p->again > 0;
-    else if (item != p->latest)
-        p->again += p->again < 2 * AGAIN;
-    p->latest = item;
-    choose_rule(s, p);
+    if (p->waiting.in_order != p->measure.steps)
+        fy_buckets_set_order(&p->waiting, p->measure.steps);
 }
 
 static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
@@ -306,14 +235,15 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
     p->backoff_ns = BACKOFF_NS;
     p->paused = false;
     if (item->arrived && p->asked) {
-        learn_reach(s, p);
+        fy_measure_reach(s, &p->measure, p->requested_ns);
         fulfilled(s, p);
     } else if (p->asked) {
         cancel(s, p);
     }
     if (idle && !item->arrived && ferry_scheduling_acceptor_count(s) > 0)
         become_fresh(s, p);
-    learn_steps(s, p, item, again);
+    fy_measure_came(s, &p->measure, item, again);
+    follow_rule(p);
     update(s, p);
 }
 
@@ -321,7 +251,7 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 static bool trades(const ferry_scheduling *s, const ferry_policy *p,
                    const fy_coordinator_note *note)
 {
-    if (p->mean_ns != 0 && p->mean_ns < move_cost(s))
+    if (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s))
         return false;
     return fy_buckets_first(&p->waiting) != fy_buckets_last(&p->waiting) &&
            fy_coordinator_trade_is_fair(heaviest(p), load_here(p), note);
@@ -331,8 +261,9 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
 {
     int thief = note->request;
     uint32_t count = supply(s, p);
-    uint64_t wanted =
-        p->mean_ns == 0 || p->steps ? 1 : 1 + p->slice_ns / (p->mean_ns + move_cost(s));
+    uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps
+                          ? 1
+                          : 1 + p->slice_ns / (p->measure.mean_ns + move_cost(s));
     if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
@@ -359,10 +290,9 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
 static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note *note)
 {
     ferry_policy *p = context;
-    if (note->once && p->again < AGAIN) {
-        p->again = AGAIN; /* a rank that asks in this way follows the rule */
-        choose_rule(s, p);
-    }
+    if (note->once)
+        fy_measure_follow(s, &p->measure);
+    follow_rule(p);
     give(s, context, note);
 }
 
@@ -385,9 +315,9 @@ static int create(ferry_scheduling *s, void **out)
     ferry_policy *p = fy_calloc(1, sizeof *p);
     if (p == NULL)
         return FERRY_ENOMEM;
-    p->short_ns = fy_policy_ns(s, "SHORT_US", 200, 0);
+    p->measure.short_ns = fy_policy_ns(s, "SHORT_US", 200, 0);
     p->slice_ns = fy_policy_ns(s, "SLICE_US", 500, 0);
-    p->grace_ns = fy_policy_ns(s, "GRACE_US", 2000, 0);
+    p->measure.grace_ns = fy_policy_ns(s, "GRACE_US", 2000, 0);
     p->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 250e3, 1);
     p->backoff_ns = BACKOFF_NS;
     p->coordinators.send = send_note;
@@ -413,23 +343,11 @@ static void destroy(ferry_scheduling *s, void *arg)
     free(p);
 }
 
-/* Short tasks are measured only from time to time, and tasks without load never: the time of other
- * tasks cannot be derived from theirs. */
-static void start_clock(ferry_scheduling *s, ferry_policy *p)
-{
-    bool known = p->mean_ns != 0 && p->mean_ns < SAMPLED_BELOW_NS && ++p->unmeasured < SAMPLE;
-    bool skip = known || p->running_load <= 0;
-    p->started_ns = skip ? 0 : ferry_scheduling_now(s);
-}
-
 static void stop_clock(ferry_scheduling *s, ferry_policy *p)
 {
-    if (p->started_ns == 0)
-        return;
-    uint64_t took_ns = ferry_scheduling_now(s) - p->started_ns + 1;
-    p->unmeasured = 0;
-    p->mean_ns = p->mean_ns == 0 ? took_ns : (7 * p->mean_ns + took_ns) / 8;
-    if (p->fresh && tasks_are_short(p)) {
+    bool measured = p->measure.started_ns != 0;
+    fy_measure_end(s, &p->measure);
+    if (measured && p->fresh && fy_measure_is_short(&p->measure)) {
         p->fresh = false;
         set_timer(s, p);
     }
@@ -453,8 +371,8 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     p->running = item;
     if (item != NULL) {
         p->running_load = item->load / item->pending;
-        learn_floor(p);
-        start_clock(s, p);
+        fy_measure_begin(s, &p->measure, p->running_load);
+        p->waiting.floor = fy_measure_floor(&p->measure);
         update(s, p);
     } else if (p->fresh) {
         p->fresh = false;

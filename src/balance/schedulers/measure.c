@@ -1,0 +1,84 @@
+#include "balance/schedulers/measure.h"
+
+enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10 };
+enum { SETTLE_PART = 1000, SETTLE_NS = 100 * 1000, REACHES = 3, REACH_PART = 100 };
+enum { AGAIN = 4, STEP = 4, KEPT_TASKS = 32, FLOOR_PART = 16 };
+
+void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
+{
+    m->greatest -= m->greatest / KEPT_TASKS;
+    if (load > m->greatest)
+        m->greatest = load;
+    bool known = m->mean_ns != 0 && m->mean_ns < SAMPLED_BELOW_NS && ++m->unmeasured < SAMPLE;
+    m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
+}
+
+void fy_measure_end(ferry_scheduling *s, fy_measure *m)
+{
+    if (m->started_ns == 0)
+        return;
+    uint64_t took_ns = ferry_scheduling_now(s) - m->started_ns + 1;
+    m->unmeasured = 0;
+    m->mean_ns = m->mean_ns == 0 ? took_ns : (7 * m->mean_ns + took_ns) / 8;
+}
+
+double fy_measure_floor(const fy_measure *m)
+{
+    return m->steps ? m->greatest / FLOOR_PART : 0;
+}
+
+static void choose_rule(ferry_scheduling *s, fy_measure *m)
+{
+    m->steps = m->again >= (m->steps ? 1 : AGAIN) && m->mean_ns != 0 &&
+               m->mean_ns / STEP < m->short_ns && ferry_scheduling_preempts(s);
+}
+
+/* An object that gets one task after the other, to collect results, does not count. */
+void fy_measure_came(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item, bool again)
+{
+    if (!again)
+        m->again -= m->again > 0;
+    else if (item != m->latest)
+        m->again += m->again < 2 * AGAIN;
+    m->latest = item;
+    choose_rule(s, m);
+}
+
+void fy_measure_follow(ferry_scheduling *s, fy_measure *m)
+{
+    if (m->again >= AGAIN)
+        return;
+    m->again = AGAIN;
+    choose_rule(s, m);
+}
+
+/* A rank that has just got work gives none for `grace_ns`. A work request that took nearly as long
+ * has waited for that, and tells nothing about the network. */
+void fy_measure_reach(ferry_scheduling *s, fy_measure *m, uint64_t requested_ns)
+{
+    uint64_t took_ns = ferry_scheduling_now(s) - requested_ns + 1;
+    if (took_ns > m->grace_ns / 4 * 3)
+        return;
+    if (m->reach_ns == 0)
+        m->reach_ns = took_ns;
+    else if (took_ns < m->reach_ns)
+        m->reach_ns = (m->reach_ns + took_ns) / 2;
+    else
+        m->reach_ns += m->reach_ns / 16; /* most requests that take longer have waited for work */
+}
+
+uint64_t fy_measure_grace(const fy_measure *m)
+{
+    uint64_t part_ns = m->mean_ns / GRACE_PART;
+    return m->mean_ns != 0 && part_ns < m->grace_ns ? part_ns : m->grace_ns;
+}
+
+uint64_t fy_measure_settle(const fy_measure *m)
+{
+    uint64_t least_ns = m->mean_ns / SETTLE_PART, most_ns = m->mean_ns / REACH_PART;
+    if (least_ns > SETTLE_NS)
+        least_ns = SETTLE_NS;
+    if (most_ns > REACHES * m->reach_ns)
+        most_ns = REACHES * m->reach_ns;
+    return least_ns > most_ns ? least_ns : most_ns;
+}

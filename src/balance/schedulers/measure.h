@@ -1,0 +1,52 @@
+/* Measure: what the default scheduler learns from the tasks of its rank: how long they take,
+ * whether they come in steps, and how long an answer of another rank takes. */
+#ifndef FY_MEASURE_H
+#define FY_MEASURE_H
+
+#include <ferry/scheduler.h>
+
+typedef struct fy_measure {
+    uint64_t short_ns;   /* tasks that take less are short */
+    uint64_t grace_ns;   /* a rank with new work gives none for so long, or for less */
+    uint64_t started_ns; /* of the running task; 0 when it is not measured */
+    uint64_t mean_ns;    /* of tasks; 0: none has ended yet */
+    uint32_t unmeasured; /* tasks since the last that was measured */
+    bool steps;          /* tasks come again and again to the same objects */
+    int again; /* objects that got a task after a rest here, less the others; 0 to a limit */
+    const void *latest; /* the object that got a task last; only compared */
+    double greatest;    /* load of a task; an old one counts for less */
+    uint64_t reach_ns;  /* from a work request to the object that it brought; 0: unknown */
+} fy_measure;
+
+static inline bool fy_measure_is_short(const fy_measure *m)
+{
+    return m->mean_ns != 0 && m->mean_ns < m->short_ns;
+}
+
+/* A task of this load begins. Short tasks are measured only from time to time, and tasks without
+ * load never: the time of other tasks cannot be derived from theirs. */
+void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load);
+
+/* The running task ends. */
+void fy_measure_end(ferry_scheduling *s, fy_measure *m);
+
+/* Up to this load an object counts as one without. */
+double fy_measure_floor(const fy_measure *m);
+
+/* `item`, an object without tasks, gets one. `again`: it has rested here after an earlier task.
+ * Sets `steps`. */
+void fy_measure_came(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item, bool again);
+
+/* A rank that asks in steps has asked this one, which follows the rule from now on. */
+void fy_measure_follow(ferry_scheduling *s, fy_measure *m);
+
+/* An object has come after a work request that was sent at `requested_ns`. */
+void fy_measure_reach(ferry_scheduling *s, fy_measure *m, uint64_t requested_ns);
+
+/* The time for which a rank that had nothing gives nothing after tasks have come. */
+uint64_t fy_measure_grace(const fy_measure *m);
+
+/* The time for which no task begins after the first task has come to an idle rank. */
+uint64_t fy_measure_settle(const fy_measure *m);
+
+#endif
