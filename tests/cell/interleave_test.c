@@ -100,7 +100,7 @@ static int take_frames(fy_port *port, fy_lane lane, int budget, fy_deliver *deli
 static void open_apart(void)
 {
     const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
-    job = fy_template_job_create(RANKS);
+    job = fy_template_job_create(RANKS, RANKS);
     assert_non_null(job);
     for (int i = 0; i < RANKS; i++) {
         actor *a = &actors[i];

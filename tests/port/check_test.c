@@ -31,7 +31,7 @@ static void expect_refused(fy_port *port, const fy_port_ops *right, uint32_t *ve
 static void test_port_with_a_table_of_another_version_is_refused(void **state)
 {
     (void)state;
-    fy_template_job *job = fy_template_job_create(1);
+    fy_template_job *job = fy_template_job_create(1, 1);
     fy_port *port;
     assert_non_null(job);
     assert_int_equal(fy_template_join(job, 0, &port), 0);

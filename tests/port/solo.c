@@ -26,7 +26,7 @@ static int open_solo(const fy_port_settings *settings, fy_port_rank *out)
     if (settings->ranks != 1)
         return settings->error_set(FERRY_EINVAL, "port solo has 1 rank, not %d", settings->ranks);
     solo *s = calloc(1, sizeof(*s));
-    if (s == NULL || (s->job = fy_template_job_create(1)) == NULL ||
+    if (s == NULL || (s->job = fy_template_job_create(1, 1)) == NULL ||
         fy_template_join(s->job, 0, &out->port) != 0)
         return settings->error_set(FERRY_ENOMEM, "port solo: no memory"); /* its process ends */
     s->inner = out->port->ops;

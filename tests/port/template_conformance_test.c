@@ -1,6 +1,8 @@
-/* The conformance suite on the template port: `template_conformance_test [CASE]`. */
+/* The conformance suite on the template port: `template_conformance_test NODES [CASE]`. A case of
+ * fewer ranks than NODES has a node per rank. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conformance.h"
@@ -24,11 +26,12 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static void run_case(const fy_conformance *what)
+static void run_case(const fy_conformance *what, int nodes)
 {
     pthread_t threads[RANKS_MAX];
     rank_arg args[RANKS_MAX];
-    fy_template_job *job = fy_template_job_create(what->ranks);
+    fy_template_job *job =
+        fy_template_job_create(what->ranks, nodes < what->ranks ? nodes : what->ranks);
     fy_expect(job != NULL);
     for (int rank = 0; rank < what->ranks; rank++) {
         args[rank] = (rank_arg){.job = job, .what = what, .rank = rank};
@@ -41,12 +44,14 @@ static void run_case(const fy_conformance *what)
 
 int main(int argc, char **argv)
 {
+    int nodes = argc > 1 ? atoi(argv[1]) : 0;
+    fy_expect(nodes > 0);
     for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
-        if (argc > 1 && strcmp(argv[1], c->name) != 0)
+        if (argc > 2 && strcmp(argv[2], c->name) != 0)
             continue;
         printf("%s\n", c->name);
         fflush(stdout);
-        run_case(c);
+        run_case(c, nodes);
     }
     return 0;
 }

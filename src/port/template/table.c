@@ -1,5 +1,5 @@
-/* How FERRY_PORT=template runs a program of ferry_main: each rank is a thread of its process. A
- * port whose launcher starts processes has `open` in place of `run`. */
+/* How FERRY_PORT=template runs a program of ferry_main: each rank is a thread of its process, on
+ * one of two nodes. A port whose launcher starts processes has `open` in place of `run`. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -72,7 +72,9 @@ static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *
     if (ranks > RANKS_MAX)
         return settings->error_set(
             FERRY_EINVAL, "FERRY_RANKS is %d; port template has 1 to %d ranks", ranks, RANKS_MAX);
-    run_state state = {.job = fy_template_job_create(ranks), .rank_main = rank_main, .arg = arg};
+    run_state state = {.job = fy_template_job_create(ranks, ranks > 1 ? 2 : 1),
+                       .rank_main = rank_main,
+                       .arg = arg};
     rank_thread *threads = calloc((size_t)ranks, sizeof(*threads));
     pthread_mutex_init(&state.start, NULL);
     if (state.job == NULL || threads == NULL)

@@ -1,65 +1,32 @@
 /* How the template works, and what to keep of it.
  *
- * A frame on its way is a queued message: the frame and a copy of its data. Each rank has one box
+ * A frame in flight is a queued message: the frame and a copy of its data. Each rank has one box
  * per lane, a list in the order of arrival. The queued messages in flight from one rank to another
- * on one lane are counted, by number and by bytes, until they are taken. That is the credit:
- * without it a fast sender would fill the memory of a slow receiver. A network that loses or
- * reorders messages numbers them per (source, target, lane) and restores the order before delivery.
+ * on one lane are counted at the sender, by number and by bytes, until they are taken. That is the
+ * credit: without it a fast sender would fill the memory of a slow receiver.
  *
- * One lock guards everything. A real port has a ring or a queue pair per (thread, lane, peer), so
- * that no send waits for another, and no lock at all on the way of a small frame. */
+ * One lock guards a node. A real port has a ring or a queue pair per (thread, lane, peer), so that
+ * no send waits for another, and no lock at all on the way of a small frame. No call to another
+ * node holds the lock. */
 #include "port/template/template.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "port/template/node.h"
 
 #define QUEUED_MAX 256u
 #define BYTES_MAX (1u << 20)
-
-typedef struct queued {
-    struct queued *next;
-    int source;
-    fy_frame frame;
-    _Alignas(16) unsigned char data[];
-} queued;
-
-typedef struct box {
-    queued *head, *tail;
-    _Atomic uint64_t count; /* queued messages here and in the hands of a poll */
-} box;
-
-typedef struct credit {
-    uint32_t messages;
-    size_t bytes;
-} credit;
-
-typedef struct place {
-    box boxes[FY_LANES];
-    credit *under_way[FY_LANES]; /* by source */
-    pthread_cond_t notices;
-    fy_thread serve;
-    bool woken[FY_THREADS];
-    uint32_t events_seen[FY_THREADS];
-    fy_peer_state state;
-} place;
-
-struct fy_template_job {
-    pthread_mutex_t lock;
-    int ranks;
-    uint32_t events; /* ranks that have left so far */
-    place *places;
-};
 
 /* A port's state begins with fy_port; everything that one rank needs is in it or reachable from it,
  * so that many ranks can live in one process. */
 typedef struct template_port {
     fy_port port;
     fy_template_job *job;
-    place *own;
+    fy_template_node *node;
+    fy_template_place *own;
     int rank;
     pthread_t helper;
     void (*helper_entry)(void *arg);
@@ -73,16 +40,17 @@ static template_port *state_of(fy_port *port)
 
 static void lock(template_port *p)
 {
-    pthread_mutex_lock(&p->job->lock);
+    pthread_mutex_lock(&p->node->lock);
 }
 
 static void unlock(template_port *p)
 {
-    pthread_mutex_unlock(&p->job->lock);
+    pthread_mutex_unlock(&p->node->lock);
 }
 
 /* The properties that core may know. `shares_memory` is false: alloc, release, owner and send_block
- * are NULL, and core emulates put and get over send. `wakes_helper` is for ports whose wait of the
+ * are NULL, and core emulates put and get over send. It stays false in a port over several nodes,
+ * whose ranks share memory only within a node. `wakes_helper` is for ports whose wait of the
  * helper returns when a control frame arrives; where the network cannot wake, say false and return
  * every quantum.
  */
@@ -93,71 +61,72 @@ static void query(const fy_port *port, fy_port_info *info)
         .rank = p->rank, .ranks = p->job->ranks, .wakes_helper = true, .inline_bytes = 64};
 }
 
-static bool has_room(const credit *c, size_t size_bytes)
+static bool has_room(const fy_template_credit *c, size_t size_bytes)
 {
     /* One queued message always may go, however large: else it never could. */
     return c->messages == 0 || (c->messages < QUEUED_MAX && c->bytes + size_bytes <= BYTES_MAX);
 }
 
-static void put(box *b, queued *l)
+/* Counts a frame as sent to `rank`. */
+static int charge(template_port *p, fy_lane lane, int rank, size_t size_bytes)
 {
-    l->next = NULL;
-    if (b->head == NULL)
-        b->head = l;
-    else
-        b->tail->next = l;
-    b->tail = l;
-    b->count++;
+    lock(p);
+    fy_template_credit *c = &p->own->sent[lane][rank];
+    int error = p->node->states[rank] != FY_PEER_ALIVE ? FERRY_EPEER
+                : has_room(c, size_bytes)              ? 0
+                                                       : FERRY_EAGAIN;
+    if (error == 0) {
+        c->messages++;
+        c->bytes += size_bytes;
+    }
+    unlock(p);
+    return error;
+}
+
+/* Another node cannot read the caller's data: what travels is a copy. */
+static int send_far(template_port *p, fy_lane lane, int rank, const fy_frame *frame)
+{
+    const fy_template_head head = {
+        .kind = FY_WIRE_FRAME, .lane = lane, .source = p->rank, .target = rank, .frame = *frame};
+    return fy_template_carry(p->job, fy_template_node_of(p->job, rank), &head, frame->data);
+}
+
+static int send_near(template_port *p, fy_lane lane, fy_template_place *target,
+                     const fy_frame *frame)
+{
+    fy_template_queued *q = fy_template_copy(p->rank, frame, frame->data);
+    if (q == NULL)
+        return FERRY_ENOMEM;
+    lock(p);
+    fy_template_put(target, lane, q);
+    unlock(p);
+    return 0;
 }
 
 /* Check what a caller can get wrong, say EPEER for a peer that has gone, EAGAIN when there is no
  * room: never wait here, the caller knows better what to do meanwhile. The data is the caller's
- * again on return, so it is copied, or on its way already. Both threads may call at once. */
+ * again on return, so it is copied, or sent already. Both threads may call at once. */
 static int send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
 {
     template_port *p = state_of(port);
     (void)thread;
     if (rank < 0 || rank >= p->job->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
-    if (frame->size_bytes > SIZE_MAX - sizeof(queued))
-        return FERRY_ENOMEM;
-    queued *l = malloc(sizeof(*l) + frame->size_bytes);
-    if (l == NULL)
-        return FERRY_ENOMEM;
-    *l = (queued){.source = p->rank, .frame = *frame};
-    l->frame.data = frame->size_bytes > 0 ? l->data : NULL;
-    l->frame.block = false;
-    if (frame->size_bytes > 0)
-        memcpy(l->data, frame->data, frame->size_bytes);
-    lock(p);
-    place *target = &p->job->places[rank];
-    credit *c = &target->under_way[lane][p->rank];
-    int error = target->state != FY_PEER_ALIVE   ? FERRY_EPEER
-                : has_room(c, frame->size_bytes) ? 0
-                                                 : FERRY_EAGAIN;
-    if (error == 0) {
-        c->messages++;
-        c->bytes += frame->size_bytes;
-        put(&target->boxes[lane], l);
-        /* After the frame can be seen: a target that was about to sleep looks once more. */
-        pthread_cond_broadcast(&target->notices);
-    }
-    unlock(p);
+    int error = charge(p, lane, rank, frame->size_bytes);
     if (error != 0)
-        free(l);
+        return error;
+    fy_template_place *target = fy_template_place_of(p->node, rank);
+    error = target == NULL ? send_far(p, lane, rank, frame) : send_near(p, lane, target, frame);
+    if (error != 0) {
+        lock(p);
+        fy_template_return_credit(&p->own->sent[lane][rank], frame->size_bytes);
+        unlock(p);
+    }
     return error;
 }
 
-static queued *take(box *b)
-{
-    queued *l = b->head;
-    if (l != NULL)
-        b->head = l->next;
-    return l;
-}
-
 /* Puts back, in front, what was left. */
-static void give_back(box *b, queued *first, queued *last)
+static void give_back(fy_template_box *b, fy_template_queued *first, fy_template_queued *last)
 {
     if (first == NULL)
         return;
@@ -169,55 +138,73 @@ static void give_back(box *b, queued *first, queued *last)
 
 /* Frames that a poll has left, in order. */
 typedef struct remainder {
-    queued *first, *last;
+    fy_template_queued *first, *last;
 } remainder;
 
-static void leave(remainder *r, queued *l)
+static void leave(remainder *r, fy_template_queued *q)
 {
-    l->next = NULL;
+    q->next = NULL;
     if (r->first == NULL)
-        r->first = l;
+        r->first = q;
     else
-        r->last->next = l;
-    r->last = l;
+        r->last->next = q;
+    r->last = q;
 }
 
-static bool has_left(const remainder *r, int source)
+/* Whether one of these frames is of `source`. */
+static bool is_among(const fy_template_queued *q, int source)
 {
-    for (const queued *l = r->first; l != NULL; l = l->next)
-        if (l->source == source)
-            return true;
-    return false;
+    while (q != NULL && q->source != source)
+        q = q->next;
+    return q != NULL;
+}
+
+/* A frame was taken: its sender may send more. On another node the sender has to be told. A network
+ * tells it of several frames in one message. Called with the lock. */
+static void give_credit(template_port *p, fy_lane lane, const fy_template_queued *q)
+{
+    fy_template_place *source = fy_template_place_of(p->node, q->source);
+    if (source != NULL) {
+        fy_template_return_credit(&source->sent[lane][p->rank], q->frame.size_bytes);
+        return;
+    }
+    const fy_template_head head = {.kind = FY_WIRE_CREDIT,
+                                   .lane = lane,
+                                   .source = q->source,
+                                   .target = p->rank,
+                                   .frame.size_bytes = q->frame.size_bytes};
+    unlock(p);
+    /* A head alone needs no memory. */
+    (void)fy_template_carry(p->job, fy_template_node_of(p->job, q->source), &head, NULL);
+    lock(p);
 }
 
 /* Hand over at most `budget` frames. No lock is held while `deliver` runs: it may send. A frame
- * that it leaves stays first of its source, and holds back what comes behind from there alone. Data
+ * that it leaves stays first of its source, and holds back what follows it from there alone. Data
  * from a network are copied out of shared or registered memory before they are checked, and checked
  * before they are delivered: no byte of a peer may crash this rank. */
 static int poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
 {
     template_port *p = state_of(port);
-    box *b = &p->own->boxes[lane];
+    fy_template_box *b = &p->own->boxes[lane];
     remainder rest = {0};
     int taken = 0;
     lock(p);
-    for (queued *l = NULL; taken < budget && (l = take(b)) != NULL;) {
+    for (fy_template_queued *q = NULL; taken < budget && (q = fy_template_take(b)) != NULL;) {
         fy_verdict verdict = FY_LEAVE;
-        if (!has_left(&rest, l->source)) {
+        if (!is_among(rest.first, q->source)) {
             unlock(p);
-            verdict = deliver(context, l->source, &l->frame);
+            verdict = deliver(context, q->source, &q->frame);
             lock(p);
         }
         if (verdict == FY_LEAVE) {
-            leave(&rest, l);
+            leave(&rest, q);
             continue;
         }
-        credit *c = &p->own->under_way[lane][l->source];
-        c->messages--;
-        c->bytes -= l->frame.size_bytes;
         b->count--;
         taken++;
-        free(l);
+        give_credit(p, lane, q);
+        free(q);
     }
     give_back(b, rest.first, rest.last);
     unlock(p);
@@ -236,10 +223,10 @@ static bool pending(fy_port *port, fy_lane lane)
 /* With the lock: what ends a wait. A wake and a change of a peer end one wait of each thread. */
 static bool has_notices(template_port *p, fy_thread thread)
 {
-    place *own = p->own;
-    bool woken = own->woken[thread] || own->events_seen[thread] != p->job->events;
+    fy_template_place *own = p->own;
+    bool woken = own->woken[thread] || own->events_seen[thread] != p->node->events;
     own->woken[thread] = false;
-    own->events_seen[thread] = p->job->events;
+    own->events_seen[thread] = p->node->events;
     if (thread == FY_HELPER)
         return woken || (own->serve == FY_HELPER && own->boxes[FY_CONTROL].count > 0);
     return woken || own->boxes[FY_DATA].count > 0 || own->boxes[FY_CONTROL].count > 0;
@@ -258,22 +245,27 @@ static void wait_for_notices(fy_port *port, fy_thread thread, uint64_t deadline_
     while (!has_notices(p, thread)) {
         int error = 0;
         if (deadline_ns == UINT64_MAX)
-            pthread_cond_wait(&p->own->notices, &p->job->lock);
+            pthread_cond_wait(&p->own->notices, &p->node->lock);
         else
-            error = pthread_cond_timedwait(&p->own->notices, &p->job->lock, &t);
+            error = pthread_cond_timedwait(&p->own->notices, &p->node->lock, &t);
         if (error != 0)
             break;
     }
     unlock(p);
 }
 
+static void wake_thread(template_port *p, fy_template_place *target, fy_thread thread)
+{
+    lock(p);
+    target->woken[thread] = true;
+    pthread_cond_broadcast(&target->notices);
+    unlock(p);
+}
+
 static void wake(fy_port *port, fy_thread thread)
 {
     template_port *p = state_of(port);
-    lock(p);
-    p->own->woken[thread] = true;
-    pthread_cond_broadcast(&p->own->notices);
-    unlock(p);
+    wake_thread(p, p->own, thread);
 }
 
 /* A sender has counted its frame before its `send` returns, and a poll counts down what it has
@@ -330,25 +322,42 @@ static void join(fy_port *port)
     pthread_join(state_of(port)->helper, NULL);
 }
 
+/* Only the ranks of a node share memory. So core's clients ask for each rank, and send frames where
+ * the answer is NULL. */
+static void *board(fy_port *port, int rank)
+{
+    fy_template_place *place = fy_template_place_of(state_of(port)->node, rank);
+    return place == NULL ? NULL : place->board;
+}
+
+static void rouse(fy_port *port, int rank)
+{
+    template_port *p = state_of(port);
+    fy_template_place *place = fy_template_place_of(p->node, rank);
+    if (place != NULL)
+        wake_thread(p, place, FY_APP);
+}
+
 /* LEFT once the peer has closed its port; DEAD once it is certain that it will never answer. A
  * silent peer is alive. */
 static fy_peer_state peer(fy_port *port, int rank)
 {
     template_port *p = state_of(port);
     lock(p);
-    fy_peer_state state = p->job->places[rank].state;
+    fy_peer_state state = p->node->states[rank];
     unlock(p);
     return state;
 }
 
 /* A rank that has left may have sent much before that: core goes on as if it were there until this
- * says that all of it was taken. Exact, or frames are lost. */
+ * says that all of it was taken. Exact, or frames are lost. Between nodes the notice that a rank
+ * has left may not overtake its frames. */
 static bool silent(fy_port *port, int rank)
 {
     template_port *p = state_of(port);
     lock(p);
-    bool is = p->own->under_way[FY_DATA][rank].messages == 0 &&
-              p->own->under_way[FY_CONTROL][rank].messages == 0;
+    bool is = !is_among(p->own->boxes[FY_DATA].head, rank) &&
+              !is_among(p->own->boxes[FY_CONTROL].head, rank);
     unlock(p);
     return is;
 }
@@ -369,16 +378,17 @@ static void name_handler(fy_port *port, uint16_t handler, const char *name)
     (void)name;
 }
 
-/* Frames that were sent before are still delivered; everybody learns that this rank has left. */
+/* Frames that were sent before are still delivered; every node learns that this rank has left. */
 static void close_port(fy_port *port)
 {
     template_port *p = state_of(port);
+    const fy_template_head head = {.kind = FY_WIRE_LEFT, .source = p->rank};
     lock(p);
-    p->own->state = FY_PEER_LEFT;
-    p->job->events++;
-    for (int rank = 0; rank < p->job->ranks; rank++)
-        pthread_cond_broadcast(&p->job->places[rank].notices);
+    fy_template_note_left(p->node, p->rank);
     unlock(p);
+    for (int i = 0; i < p->job->node_count; i++)
+        if (&p->job->nodes[i] != p->node)
+            (void)fy_template_carry(p->job, &p->job->nodes[i], &head, NULL);
     free(p);
 }
 
@@ -410,6 +420,8 @@ static const fy_port_ops template_ops = {
     .heap =
         {
             .version = FY_HEAP_VERSION,
+            .board = board,
+            .rouse = rouse,
         },
     .members =
         {
@@ -435,58 +447,8 @@ int fy_template_join(fy_template_job *job, int rank, fy_port **out)
     p->port.ops = &template_ops;
     p->job = job;
     p->rank = rank;
-    p->own = &job->places[rank];
+    p->node = fy_template_node_of(job, rank);
+    p->own = fy_template_place_of(p->node, rank);
     *out = &p->port;
     return 0;
-}
-
-static bool place_init(place *own, int ranks)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&own->notices, &attributes);
-    pthread_condattr_destroy(&attributes);
-    for (int lane = 0; lane < FY_LANES; lane++)
-        own->under_way[lane] = calloc((size_t)ranks, sizeof(credit));
-    return own->under_way[FY_DATA] != NULL && own->under_way[FY_CONTROL] != NULL;
-}
-
-static void place_fini(place *own)
-{
-    for (int lane = 0; lane < FY_LANES; lane++) {
-        for (queued *l; (l = take(&own->boxes[lane])) != NULL;)
-            free(l);
-        free(own->under_way[lane]);
-    }
-    pthread_cond_destroy(&own->notices);
-}
-
-fy_template_job *fy_template_job_create(int ranks)
-{
-    fy_template_job *job = calloc(1, sizeof(*job));
-    if (job == NULL)
-        return NULL;
-    job->places = calloc((size_t)ranks, sizeof(*job->places));
-    if (job->places == NULL) {
-        free(job);
-        return NULL;
-    }
-    pthread_mutex_init(&job->lock, NULL);
-    bool full = true;
-    for (; job->ranks < ranks; job->ranks++)
-        full = place_init(&job->places[job->ranks], ranks) && full;
-    if (full)
-        return job;
-    fy_template_job_destroy(job);
-    return NULL;
-}
-
-void fy_template_job_destroy(fy_template_job *job)
-{
-    for (int rank = 0; rank < job->ranks; rank++)
-        place_fini(&job->places[rank]);
-    pthread_mutex_destroy(&job->lock);
-    free(job->places);
-    free(job);
 }

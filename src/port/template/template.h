@@ -1,11 +1,10 @@
 /* Port template: the smallest port that keeps every promise of port.h, to begin a new one from.
  *
- * Its ranks are threads of one process that put copies of frames into each other's boxes, under one
- * lock. Nothing uses it but the conformance suite, which a new port passes as well
- * (tests/port/conformance.h). template.c says at each operation what a network has to think of.
- *
- * It has one node. A network between nodes needs no port but a binding of port nodes, and
- * port/nodes/loopback is the template of these. */
+ * Its ranks are threads of one process, divided into nodes. The ranks of a node put copies of
+ * frames into each other's boxes (template.c) and see each other's boards. Ranks of different nodes
+ * share no memory: their frames travel between nodes as bytes (node.c). Nothing uses it but the
+ * conformance suite, which a new port passes as well (tests/port/conformance.h). Each operation
+ * says what a network has to think of. */
 #ifndef FY_TEMPLATE_H
 #define FY_TEMPLATE_H
 
@@ -13,9 +12,9 @@
 
 typedef struct fy_template_job fy_template_job;
 
-/* A job of `ranks`; freed with fy_template_job_destroy when all ports are closed. NULL without
- * memory. */
-fy_template_job *fy_template_job_create(int ranks);
+/* A job of `ranks` on `nodes`, 1 to `ranks`; the ranks of a node follow each other. Freed with
+ * fy_template_job_destroy when all ports are closed. NULL without memory. */
+fy_template_job *fy_template_job_create(int ranks, int nodes);
 void fy_template_job_destroy(fy_template_job *job);
 
 /* Joins as `rank`, once. How a process finds its job and its rank is the port's own affair: port
