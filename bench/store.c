@@ -81,12 +81,11 @@ static uint64_t compute(uint64_t *words, uint64_t count, int passes)
     return sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
 }
 
-/* With the alignment and the room that a disk needs, so that the block goes there without a copy.
- */
+/* Aligned as a disk needs it, so that the block goes there without a copy. */
 static void *data_create(uint64_t bytes)
 {
     enum { DISK_BYTES = 4096 };
-    void *data = aligned_alloc(DISK_BYTES, bytes + DISK_BYTES);
+    void *data = aligned_alloc(DISK_BYTES, (bytes + DISK_BYTES - 1) / DISK_BYTES * DISK_BYTES);
     if (data == NULL)
         abort();
     return data;

@@ -18,8 +18,8 @@
 /* The C library itself uses smaller blocks again. */
 enum { SMALL_BYTES = 64 << 10, HUGE_BYTES = 2 << 20, LOOKS = 8 };
 
-/* The data that a buffer has room for, beside the label of an image: with it the buffer is counted,
- * as objects are. */
+/* The data that a buffer has room for, beside the end of an image that the disk needs: with it the
+ * buffer is counted, as objects are. */
 static uint64_t data_bytes(fy_link *buffer)
 {
     size_t room_bytes = malloc_usable_size(buffer);

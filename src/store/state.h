@@ -62,6 +62,7 @@ typedef struct fy_stored {
     uint64_t size_bytes;         /* packed size, when it was last measured, or of its image */
     _Atomic uint64_t told_bytes; /* the same, for schedulers on either thread */
     uint64_t offset;             /* of its place in the file */
+    uint64_t sum;                /* checksum of the image on disk */
     unsigned size_class;         /* its place has 2^size_class bytes; 0: no place */
     bool untold;                 /* no log line says yet that it cannot be read */
     bool leaving;                /* its image is being written */

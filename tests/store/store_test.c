@@ -278,24 +278,59 @@ static void test_store_finds_damage(void **state)
     create_all(f, &a);
     (void)ferry_poll(f);
     fy_stored *item = fy_record_here(f, a.objects[2])->stored;
-    for (uint64_t at = 0; at < 32 + BYTES; at++) {
+    for (uint64_t at = 0; at < BYTES; at++) {
         flip(&a, item, at);
         assert_false(fy_stored_read(item, why));
         flip(&a, item, at);
     }
-    flip(&a, item, 32 + 8);
+    flip(&a, item, 8);
     send_add(f, &a, a.objects[2], 5);
     (void)job_settle(&job);
     assert_int_equal(a.error, FERRY_ESYSTEM);
     assert_int_equal(a.handled, 0);
     assert_int_equal(ferry_store_close(a.store), FERRY_ESYSTEM);
     assert_non_null(strstr(ferry_error_message(f), "checksum"));
-    flip(&a, item, 32 + 8);
+    flip(&a, item, 8);
     send_add(f, &a, a.objects[2], 5);
     (void)job_settle(&job);
     assert_int_equal(a.last, 7);
     job_close(&job);
     assert_int_equal(a.alive, 0);
+}
+
+/* A disk that has lost a write returns the image before it, which is whole. */
+static void test_store_finds_an_older_image(void **state)
+{
+    (void)state;
+    test_job job;
+    account a;
+    unsigned char older[4 * BYTES];
+    ssize_t older_bytes = 0;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    create_all(f, &a);
+    settle_writes(f, &a);
+    const fy_stored *item = fy_record_here(f, a.objects[0])->stored;
+    int fd = a.store->disk.fd;
+    for (int round = 0; round < 2; round++) {
+        CHECK(is_out(f, a.objects[0]));
+        if (round == 0)
+            older_bytes = pread(fd, older, (size_t)1 << item->size_class, (off_t)item->offset);
+        for (int i = 0; i < OBJECTS; i++) {
+            send_add(f, &a, a.objects[i], 5);
+            (void)job_settle(&job);
+            assert_int_equal(a.error, 0);
+        }
+        settle_writes(f, &a);
+    }
+    CHECK(older_bytes >= BYTES);
+    CHECK(pwrite(fd, older, (size_t)older_bytes, (off_t)item->offset) == older_bytes);
+    send_add(f, &a, a.objects[0], 5);
+    (void)job_settle(&job);
+    assert_int_equal(a.error, FERRY_ESYSTEM);
+    assert_non_null(strstr(ferry_error_message(f), "checksum"));
+    job_close(&job);
 }
 
 static void test_store_lets_objects_migrate(void **state)
@@ -378,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_store_keeps_what_it_cannot_write),
         cmocka_unit_test(test_store_keeps_what_it_cannot_read),
         cmocka_unit_test(test_store_finds_damage),
+        cmocka_unit_test(test_store_finds_an_older_image),
         cmocka_unit_test(test_store_lets_objects_migrate),
         cmocka_unit_test(test_store_lends_to_programs_that_carry),
     };
