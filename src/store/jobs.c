@@ -169,7 +169,7 @@ static void begin(fy_stored *item, bool writes)
     job->work = queued ? FY_WORK_QUEUED : FY_WORK_BUSY;
     if (queued) {
         fy_list_insert(writes ? &disk->writes : &disk->reads, &job->link);
-        fy_crew_bring_work(&disk->crew);
+        disk->untold++;
     }
     fy_crew_unlock(&disk->crew);
     if (queued)
@@ -206,6 +206,45 @@ bool fy_job_read(fy_stored *item)
     return true;
 }
 
+/* Wakes a thread for each job of which none was told, except `kept` ones. [lock held] */
+static void tell_threads(fy_disk *disk, int kept)
+{
+    for (; disk->untold > kept; disk->untold--)
+        fy_crew_bring_work(&disk->crew);
+}
+
+void fy_jobs_start(ferry_store *s, const fy_stored *mine)
+{
+    fy_disk *disk = &s->disk;
+    fy_crew_lock(&disk->crew);
+    tell_threads(disk, mine != NULL && mine->job.work == FY_WORK_QUEUED);
+    fy_crew_unlock(&disk->crew);
+}
+
+/* Does a queued job in this thread. The others are told of the rest. [lock held, which it gives
+ * back meanwhile] */
+static void serve_here(fy_disk *disk, fy_stored *item)
+{
+    disk->untold -= disk->untold != 0;
+    tell_threads(disk, 0);
+    serve_one(disk, item);
+}
+
+void fy_jobs_serve(ferry_store *s)
+{
+    enum { SMALL_BYTES = 128 << 10 };
+    fy_disk *disk = &s->disk;
+    if (s->leaving_bytes + s->ahead_bytes > SMALL_BYTES)
+        return;
+    fy_crew_lock(&disk->crew);
+    fy_link *link = NULL;
+    if (disk->untold == 1)
+        link = fy_list_pop(fy_list_empty(&disk->reads) ? &disk->writes : &disk->reads);
+    if (link != NULL)
+        serve_here(disk, item_of(link));
+    fy_crew_unlock(&disk->crew);
+}
+
 fy_stored *fy_jobs_reap(ferry_store *s)
 {
     fy_disk *disk = &s->disk;
@@ -221,10 +260,12 @@ void fy_jobs_wait(ferry_store *s)
     enter(s);
     while (fy_list_empty(&disk->done)) {
         fy_link *link = fy_list_pop(&disk->writes);
-        if (link != NULL)
-            serve_one(disk, item_of(link));
-        else
+        if (link != NULL) {
+            serve_here(disk, item_of(link));
+        } else {
+            tell_threads(disk, 0);
             await_end(s);
+        }
     }
     fy_crew_unlock(&disk->crew);
 }
@@ -262,6 +303,8 @@ bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
             await_end(item->store);
             continue;
         }
+        if (job->work == FY_WORK_QUEUED)
+            disk->untold -= disk->untold != 0;
         fy_list_remove(&job->link);
         whole = read_here(item, why);
     }

@@ -80,7 +80,8 @@ static int fetch(ferry *f, fy_record *record)
     bool out = record->out;
     item->look = 0;
     fy_store_make_room(s, out && item->image_bytes == 0 ? item->size_bytes : 0);
-    fy_store_read_ahead(s);
+    (void)fy_store_read_ahead(s);
+    fy_jobs_start(s, item);
     if (!out) {
         fy_list_remove(&item->link);
         fy_list_insert(&s->resident, &item->link);
@@ -94,6 +95,7 @@ static int fetch(ferry *f, fy_record *record)
     fy_record *running = s->objects->running;
     s->objects->running = record; /* it stays */
     fy_store_spare(s);
+    fy_jobs_start(s, NULL);
     s->objects->running = running;
     s->last = item;
     return 0;
@@ -138,8 +140,10 @@ void fy_store_keep(ferry *f, fy_record *record)
     /* An object of another rank arrives in a poll, when the program has borrowed no data. But if
      * the program creates an object, it may have borrowed the data of others, so none may go
      * out. */
-    if (record->state == FY_AWAITED)
+    if (record->state == FY_AWAITED) {
         fy_store_make_room(s, 0);
+        fy_jobs_start(s, NULL);
+    }
 }
 
 /* The object is gone: another object may get its place. */
@@ -169,6 +173,13 @@ static void *absent(ferry *f, ferry_object object)
     return NULL;
 }
 
+/* Whether the balancing layer runs the first of the next tasks later in this poll. */
+static bool runs_task_next(const ferry_store *s)
+{
+    return s->percolation == NULL && s->objects->running == NULL &&
+           fy_list_empty(&s->objects->round) && fy_list_empty(&s->objects->ready);
+}
+
 /* Waits for writes only if memory holds more than a little above the budget: then objects come
  * faster than they can be written. */
 static void progress(ferry *f)
@@ -180,7 +191,10 @@ static void progress(ferry *f)
         fy_store_make_room(s, 0);
     else
         fy_store_spare(s);
-    fy_store_read_ahead(s);
+    const fy_stored *first = fy_store_read_ahead(s);
+    if (s->percolation != NULL)
+        fy_jobs_serve(s);
+    fy_jobs_start(s, runs_task_next(s) ? first : NULL);
 }
 
 static void end(ferry *f)

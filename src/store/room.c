@@ -335,15 +335,16 @@ static bool is_near(const ferry_store *s, const fy_stored *item, uint64_t wanted
     return item->size_bytes <= budget_bytes / 4 && (*large)++ < AHEAD_OBJECTS;
 }
 
-void fy_store_read_ahead(ferry_store *s)
+fy_stored *fy_store_read_ahead(ferry_store *s)
 {
     fy_record *next[LOOKS];
     uint64_t wanted_bytes = 0;
     int large = 0;
+    fy_stored *first = NULL;
     if (s->stats.disk_objects == 0 || s->blind ||
         (s->disk.limit == 0 && s->disk.simulator == NULL) ||
         s->ahead_bytes > s->stats.budget_bytes / AHEAD_PART / 4 * 3)
-        return;
+        return NULL;
     fy_store_reap(s);
     s->look += LOOKS;
     int count = look_ahead(s, next);
@@ -357,5 +358,7 @@ void fy_store_read_ahead(ferry_store *s)
         if (!is_near(s, item, wanted_bytes, &large))
             break;
         read_one(s, item, &wanted_bytes);
+        first = i == 0 && item->ahead ? item : first;
     }
+    return first;
 }

@@ -84,6 +84,7 @@ typedef struct fy_disk {
     size_t align_bytes; /* alignment of addresses, offsets and lengths, a power of two */
     fy_port *simulator; /* says how jobs end, which are done when they are begun; NULL: threads */
     int limit;          /* of threads */
+    int untold;         /* queued jobs of which no thread was told; under the crew's lock */
     fy_crew crew;
     fy_link reads, writes; /* queued */
     fy_link later;         /* of a simulated disk: BUSY jobs that are done, by `due_ns` */
@@ -186,12 +187,20 @@ void fy_jobs_end(ferry_store *s);
 /* Closes the file, after fy_jobs_end. */
 void fy_jobs_close(ferry_store *s);
 
-/* Begins to write the image. */
+/* Begins to write the image. A thread takes the job after fy_jobs_start at the latest. */
 void fy_job_write(fy_stored *item);
 
 /* Begins to read the image, unless it is in memory or is being read. Returns false without memory
- * or threads. */
+ * or threads. A thread takes the job as above. */
 bool fy_job_read(fy_stored *item);
+
+/* Wakes threads for the jobs that were queued, except for the job of `mine`, which this thread does
+ * soon: to hand it over would take longer. NULL: for all. */
+void fy_jobs_start(ferry_store *s, const fy_stored *mine);
+
+/* Does the job that was queued last, if it is small and alone: then to hand it to a thread takes as
+ * long. */
+void fy_jobs_serve(ferry_store *s);
 
 /* Takes an item whose write has ended, or that an object which is gone has left. NULL: none. */
 fy_stored *fy_jobs_reap(ferry_store *s);
@@ -235,8 +244,9 @@ void fy_store_make_room(ferry_store *s, uint64_t more_bytes);
 /* Handles the writes that have ended. */
 void fy_store_reap(ferry_store *s);
 
-/* Begins to read the objects that run next, and makes room for them. */
-void fy_store_read_ahead(ferry_store *s);
+/* Begins to read the objects that run next, and makes room for them. Returns the first of all if it
+ * has begun to read that. */
+fy_stored *fy_store_read_ahead(ferry_store *s);
 
 /* Counts bytes that have come into memory, and bytes that have left it. */
 void fy_store_count(ferry_store *s, uint64_t more_bytes, uint64_t less_bytes);

@@ -145,6 +145,7 @@ int ferry_store_add(ferry_store *s, ferry_object_type type)
 void ferry_store_trim(ferry_store *s)
 {
     fy_store_make_room(s, 0);
+    fy_jobs_start(s, NULL);
 }
 
 int ferry_store_stats_get(ferry_store *s, ferry_store_stats *out)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -236,6 +237,62 @@ static void test_store_rests_objects_with_valid_images(void **state)
     job_close(&job);
 }
 
+/* How often threads beside this one went to sleep. */
+static long sleeps_of_others(void)
+{
+    struct rusage all, own;
+    CHECK(getrusage(RUSAGE_SELF, &all) == 0 && getrusage(RUSAGE_THREAD, &own) == 0);
+    return all.ru_nvcsw - own.ru_nvcsw;
+}
+
+/* A disk that takes its time, so that threads that were woken look for work. */
+static ssize_t slow_read(int fd, void *buffer, size_t size_bytes, off_t offset)
+{
+    (void)usleep(100);
+    return pread(fd, buffer, size_bytes, offset);
+}
+
+static ssize_t slow_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
+{
+    (void)usleep(100);
+    return pwrite(fd, buffer, size_bytes, offset);
+}
+
+/* A rank that needs an object now reads it, and writes the one in its room, without a thread. It
+ * wakes none: a thread that wakes in vain delays both. */
+static void try_alone(bool scheduled)
+{
+    enum { CYCLES = 200 };
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BYTES);
+    create_all(f, &a);
+    for (int i = 0; i < OBJECTS && scheduled; i++)
+        assert_int_equal(ferry_balance_add(f, a.objects[i], NULL), 0);
+    settle_writes(f, &a);
+    a.store->disk.read = slow_read;
+    a.store->disk.write = slow_write;
+    long before = sleeps_of_others();
+    uint64_t reads = stats_of(&a).reads;
+    for (int i = 0; i < CYCLES; i++) {
+        send_add(f, &a, a.objects[i % 2], 1);
+        (void)job_settle(&job);
+        assert_int_equal(a.error, 0);
+    }
+    assert_true(stats_of(&a).reads - reads >= CYCLES - 1);
+    assert_true(sleeps_of_others() - before < CYCLES / 4);
+    job_close(&job);
+}
+
+static void test_store_hands_over_nothing_that_it_waits_for(void **state)
+{
+    (void)state;
+    try_alone(false);
+    try_alone(true);
+}
+
 static void test_store_copies_no_blocks(void **state)
 {
     (void)state;
@@ -254,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_store_lets_go_what_it_writes),
         cmocka_unit_test(test_store_closes_while_it_writes),
         cmocka_unit_test(test_store_reads_ahead),
+        cmocka_unit_test(test_store_hands_over_nothing_that_it_waits_for),
         cmocka_unit_test(test_store_copies_no_blocks),
         cmocka_unit_test(test_store_rests_objects_with_valid_images),
     };
