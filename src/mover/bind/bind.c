@@ -5,335 +5,168 @@
  * of a link compare a hash of its copies, and the source says where its grids and counters are. A
  * rank waits only for ranks with which it shares a copy. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/mix.h"
 #include "core/fail.h"
 #include "mover/bind/link.h"
-#include "mover/plan/plan.h"
+#include "mover/geometry/fail.h"
 
-/* A copy, to be sorted. */
-typedef struct sorted_copy {
-    int order;
-    uint32_t index;
-    const ferry_plan *plan;
-} sorted_copy;
-
-static int by_order(const void *a, const void *b)
+bool fy_mover_any_dead(ferry *f)
 {
-    const sorted_copy *x = a, *y = b;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    return fy_plan_compare(x->plan, x->index, y->index);
+    fy_port *port = fy_port_of(f);
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        if (rank != ferry_rank(f) && port->ops->members.peer(port, rank) != FY_PEER_ALIVE)
+            return true;
+    return false;
 }
 
-/* The place of entry `i` of the plan in the order of copies: those within the rank, then those in,
- * then those out; each sorted by the other rank, counted from this one. -1: the entry does not
- * concern this rank. */
-static int order_of(const ferry *f, const fy_planned *plan, size_t i)
+int fy_mover_agree(ferry *f, int error)
 {
-    const int all = ferry_ranks(f), self = ferry_rank(f);
-    const int source = fy_block_owner(&plan->source->blocks, fy_plan_source(plan->entries, i));
-    const int target = fy_block_owner(&plan->target->blocks, fy_plan_target(plan->entries, i));
-    if (target == self)
-        return (source - self + all) % all;
-    return source == self ? all + (target - self + all) % all : -1;
+    /* The largest error, and the rank that has it. */
+    uint64_t worst = error == 0 ? 0 : (uint64_t)-error << 32 | (uint32_t)ferry_rank(f);
+    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &worst, &worst, 1);
+    int theirs = -(int)(worst >> 32);
+    if (error || lost || theirs == 0)
+        return error ? error : lost;
+    return fy_fail(f, theirs == FERRY_EPEER ? theirs : FERRY_EINVAL,
+                   "the call failed on rank %d: %s", (int)(uint32_t)worst, ferry_strerror(theirs));
 }
 
-/* Lists the entries of the plan that concern this rank, sorted, and the other rank of each. */
-static int sort_copies(ferry_mover *m)
+static int connect(ferry_mover *m)
 {
-    const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
-    const size_t most = m->plan.entries->count + 1;
-    sorted_copy *sorted = fy_malloc(most * sizeof *sorted);
-    m->plan.copies = fy_malloc(most * sizeof *m->plan.copies);
-    m->bound.in.ranks = fy_malloc(most * sizeof *m->bound.in.ranks);
-    m->bound.out.ranks = fy_malloc(most * sizeof *m->bound.out.ranks);
-    if (sorted == NULL || m->plan.copies == NULL || m->bound.in.ranks == NULL ||
-        m->bound.out.ranks == NULL) {
-        free(sorted);
-        return FERRY_ENOMEM;
-    }
-    size_t count = 0;
-    for (size_t i = 0; i < m->plan.entries->count; i++) {
-        const int order = order_of(m->f, &m->plan, i);
-        if (order >= 0)
-            sorted[count++] =
-                (sorted_copy){.order = order, .index = (uint32_t)i, .plan = m->plan.entries};
-    }
-    qsort(sorted, count, sizeof *sorted, by_order);
-    for (size_t i = 0; i < count; i++) {
-        const int order = sorted[i].order;
-        fy_direction *direction = order < all ? &m->bound.in : &m->bound.out;
-        m->plan.copies[i] = sorted[i].index;
-        if (order == 0)
-            m->bound.own_count++;
-        else
-            direction->ranks[direction->count++] = (order + self) % all;
-    }
-    m->bound.in.copies = m->plan.copies + m->bound.own_count;
-    m->bound.out.copies = m->bound.in.copies + m->bound.in.count;
-    free(sorted);
-    return 0;
-}
-
-static uint64_t hash_copy(const ferry_plan_entry *c, int source, int target)
-{
-    uint64_t hash = fy_mix(fy_mix((uint64_t)source, (uint64_t)target), c->relation);
-    hash = fy_mix(fy_mix(hash, (uint64_t)c->source), (uint64_t)c->target);
-    for (int d = 0; d < c->to.dims; d++) {
-        hash = fy_mix(fy_mix(hash, (uint64_t)c->to.low.at[d]), (uint64_t)c->to.high.at[d]);
-        hash = fy_mix(fy_mix(hash, (uint64_t)c->axis[d]), (uint64_t)c->ratio[d]);
-    }
-    for (int d = 0; d < c->from.dims; d++)
-        hash = fy_mix(fy_mix(hash, (uint64_t)c->from.low.at[d]), (uint64_t)c->from.high.at[d]);
-    return hash;
-}
-
-static uint64_t hash_end(const ferry_mover *m, const fy_link_end *end, bool outward)
-{
-    const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
-    const int self = ferry_rank(m->f);
-    uint64_t sum = 0;
-    for (size_t i = end->first; i < end->first + end->count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan.entries, direction->copies[i]);
-        sum += hash_copy(&copy, outward ? self : end->rank, outward ? end->rank : self);
-    }
-    return sum;
-}
-
-enum { PIECE_ALIGNMENT = 16 };
-
-/* Bytes that the dense form of a copy (fy_copy_split) takes in a buffer. */
-static size_t piece_bytes(const ferry_plan_entry *copy, size_t element_bytes)
-{
-    const ferry_region dense = copy->relation == FERRY_SAMPLE ? copy->to : copy->from;
-    size_t bytes = (size_t)ferry_region_size(dense) * element_bytes;
-    return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
-}
-
-static size_t packed_bytes(const fy_planned *plan, const fy_direction *direction,
-                           const fy_link_end *end)
-{
-    size_t bytes = 0;
-    for (size_t i = end->first; i < end->first + end->count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(plan->entries, direction->copies[i]);
-        bytes += piece_bytes(&copy, plan->element_bytes);
-    }
-    return bytes;
-}
-
-/* Makes the moves of a packed link. `outward`: from the grids to the buffer; else back. */
-static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
-{
-    const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
-    const size_t element = m->plan.source->element_bytes;
-    end->move_count = end->count;
-    end->moves = fy_calloc(end->count, sizeof *end->moves);
-    if (end->moves == NULL)
-        return FERRY_ENOMEM;
-    char *at = end->buffer;
-    for (size_t i = 0; i < end->count; i++) {
-        const ferry_plan_entry copy =
-            ferry_plan_at(m->plan.entries, direction->copies[end->first + i]);
-        ferry_region dense;
-        ferry_plan_entry pack, unpack;
-        fy_copy_split(&copy, &dense, &pack, &unpack);
-        ferry_grid piece = ferry_grid_over(dense, element, at);
-        int error =
-            outward ? fy_move_init(&end->moves[i], &m->bound.axes, &pack, &piece,
-                                   ferry_xarray_grid(m->plan.source, copy.source), &m->plan.copying)
-                    : fy_move_init(&end->moves[i], &m->bound.axes, &unpack,
-                                   ferry_xarray_grid(m->plan.target, copy.target), &piece,
-                                   &m->plan.how);
+    int error = fy_mover_handshake(m);
+    for (size_t i = 0; i < m->bound.in.end_count && error == 0; i++) {
+        fy_link_end *end = &m->bound.in.ends[i];
+        error = fy_link_connect(&m->plan, &m->bound, end);
         if (error)
-            return error;
-        at += piece_bytes(&copy, element);
+            error =
+                fy_fail(m->plan.f, error, "mover_bind: cannot open the link from rank %d: %s",
+                        end->rank, error == FERRY_ENOMEM ? "no memory" : "it offers other grids");
+        free(end->offers);
+        end->offers = NULL;
     }
-    return 0;
-}
-
-static int init_direct(ferry_mover *m, fy_link_end *end)
-{
-    end->move_count = end->count;
-    end->moves = fy_calloc(end->count, sizeof *end->moves);
-    if (end->moves == NULL)
-        return FERRY_ENOMEM;
-    const ferry_grid *grid = NULL;
-    int32_t block = -1;
-    for (size_t i = 0; i < end->count; i++) {
-        const ferry_plan_entry copy =
-            ferry_plan_at(m->plan.entries, m->bound.in.copies[end->first + i]);
-        if (grid == NULL || copy.source != block)
-            grid = fy_link_offer(end, copy.source);
-        block = copy.source;
-        if (grid == NULL || grid->element_bytes != m->plan.target->element_bytes ||
-            !ferry_region_contains(grid->region, copy.from) || !fy_grid_is_known(m->f, grid))
-            return FERRY_EINVAL;
-        int error =
-            fy_move_init(&end->moves[i], &m->bound.axes, &copy,
-                         ferry_xarray_grid(m->plan.target, copy.target), grid, &m->plan.how);
-        if (error)
-            return error;
-    }
-    return 0;
-}
-
-/* A move and its copy, to be sorted. */
-typedef struct step {
-    const ferry_plan *plan;
-    uint32_t index;
-    fy_mover_step step;
-} step;
-
-static int by_copy(const void *a, const void *b)
-{
-    const step *x = a, *y = b;
-    return fy_plan_compare(x->plan, x->index, y->index);
-}
-
-static int init_sequence(ferry_mover *m)
-{
-    size_t count = 0;
-    step *steps = fy_malloc((m->bound.own_count + m->bound.in.count + 1) * sizeof *steps);
-    m->bound.sequence =
-        fy_calloc(m->bound.own_count + m->bound.in.count + 1, sizeof *m->bound.sequence);
-    if (steps == NULL || m->bound.sequence == NULL) {
-        free(steps);
-        return FERRY_ENOMEM;
-    }
-    for (size_t i = 0; i < m->bound.own_count; i++)
-        steps[count++] = (step){.plan = m->plan.entries,
-                                .index = m->plan.copies[i],
-                                .step = {.move = &m->bound.own_moves[i]}};
-    for (size_t e = 0; e < m->bound.in.end_count; e++)
-        for (size_t i = 0; i < m->bound.in.ends[e].count; i++)
-            steps[count++] = (step){
-                .plan = m->plan.entries,
-                .index = m->bound.in.copies[m->bound.in.ends[e].first + i],
-                .step = {.move = &m->bound.in.ends[e].moves[i], .end = &m->bound.in.ends[e]}};
-    qsort(steps, count, sizeof *steps, by_copy);
-    for (size_t i = 0; i < count; i++)
-        m->bound.sequence[i] = steps[i].step;
-    m->bound.sequence_count = count;
-    free(steps);
-    return 0;
-}
-
-static int by_block(const void *a, const void *b)
-{
-    const fy_mover_offer *x = a, *y = b;
-    return (x->block > y->block) - (x->block < y->block);
-}
-
-/* Lists the grids that a link out reads, each once. */
-static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
-                          const fy_link_end *end, fy_mover_offer *out)
-{
-    size_t listed = 0, count = 0;
-    for (size_t i = end->first; i < end->first + end->count; i++) {
-        const int32_t block = fy_plan_source(plan->entries, direction->copies[i]);
-        if (listed == 0 || out[listed - 1].block != block)
-            out[listed++] = (fy_mover_offer){.block = block};
-    }
-    qsort(out, listed, sizeof *out, by_block);
-    for (size_t i = 0; i < listed; i++)
-        if (count == 0 || out[count - 1].block != out[i].block)
-            out[count++].block = out[i].block;
-    for (size_t i = 0; i < count; i++)
-        out[i].grid = *ferry_xarray_grid(plan->source, (int32_t)out[i].block);
-    return count;
-}
-
-static const fy_mover_form regions = {.bytes = packed_bytes,
-                                      .packed = init_packed,
-                                      .direct = init_direct,
-                                      .hash = hash_end,
-                                      .offers = list_offers,
-                                      .sequence = init_sequence};
-
-static int init_own(ferry_mover *m)
-{
-    m->bound.own_moves = fy_calloc(m->bound.own_count + 1, sizeof *m->bound.own_moves);
-    if (m->bound.own_moves == NULL)
-        return FERRY_ENOMEM;
-    int error = 0;
-    for (size_t i = 0; i < m->bound.own_count && error == 0; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan.entries, m->plan.copies[i]);
-        error = fy_move_init(&m->bound.own_moves[i], &m->bound.axes, &copy,
-                             ferry_xarray_grid(m->plan.target, copy.target),
-                             ferry_xarray_grid(m->plan.source, copy.source), &m->plan.how);
-    }
-    /* Pairing changes the order of moves. The result of combining may depend on it, and an ordered
-     * mover must keep it. */
-    if (error == 0 && m->plan.how.row == NULL && !m->plan.options.ordered)
-        error = fy_moves_pair(m->bound.own_moves, m->bound.own_count);
+    if (error == 0 && m->plan.options.ordered)
+        error = m->plan.form->sequence(&m->plan, &m->bound);
     return error;
 }
 
-static int check(ferry_mover *m, const ferry_plan *plan)
+/* Makes a mover without copies and gives it a number. On failure `*out` is a mover to be destroyed,
+ * or NULL. */
+static int make(ferry *f, const fy_mover_form *form, const ferry_mover_options *options,
+                ferry_mover **out)
 {
-    const bool disjoint =
-        m->plan.options.check && m->plan.options.operation.reduction == FERRY_REPLACE;
-    if (m->plan.source->element_bytes != m->plan.target->element_bytes)
-        return fy_fail(
-            m->f, FERRY_EINVAL,
-            "mover_bind: elements of %zu bytes go to elements of %zu; expected equal sizes",
-            m->plan.source->element_bytes, m->plan.target->element_bytes);
-    int error =
-        fy_combine_init(&m->plan.how, &m->plan.options.operation, m->plan.target->element_bytes);
-    if (error)
-        return fy_fail(m->f, error, "%s", ferry_error_message(NULL));
-    (void)fy_combine_init(&m->plan.copying, NULL, m->plan.source->element_bytes);
-    return ferry_plan_check(m->f, plan, &m->plan.source->blocks, m->plan.source->ghosts,
-                            &m->plan.target->blocks, m->plan.target->ghosts, disjoint);
-}
-
-static uint64_t points_of(const ferry_plan *plan, const uint32_t *copies, size_t count)
-{
-    uint64_t points = 0;
-    for (size_t i = 0; i < count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(plan, copies[i]);
-        points += ferry_plan_entry_points(&copy);
+    ferry_mover *m = *out = fy_calloc(1, sizeof *m);
+    if (m == NULL) {
+        fy_movers_of(f)->next++;
+        return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
     }
-    return points;
+    m->plan.f = f;
+    m->round = 1;
+    m->plan.form = form;
+    fy_list_init(&m->active);
+    if (fy_movers_enter(m))
+        return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
+    return fy_mover_read(f, "mover_bind: ferry_mover_options", options, &m->plan.options,
+                         sizeof m->plan.options);
 }
 
-static void sum_points(const ferry_plan *plan, fy_direction *direction)
+/* Frees memory that only binding needs. */
+static void forget_copies(ferry_mover *m)
 {
-    for (size_t i = 0; i < direction->end_count; i++) {
-        fy_link_end *end = &direction->ends[i];
-        end->points = points_of(plan, direction->copies + end->first, end->count);
-        direction->points += end->points;
+    fy_direction *directions[] = {&m->bound.in, &m->bound.out};
+    for (int way = 0; way < 2; way++) {
+        free(directions[way]->ranks);
+        directions[way]->ranks = NULL;
+        directions[way]->copies = NULL;
+    }
+    free(m->plan.copies);
+    m->plan.copies = NULL;
+    m->plan.entries = NULL;
+}
+
+int fy_mover_link(ferry_mover *m)
+{
+    int error = connect(m);
+    if (error) {
+        m->run.error = error;
+        fy_mover_tell_loss(m);
+    } else {
+        m->bound.stage = FY_STAGE_BOUND;
+        forget_copies(m);
+    }
+    return error;
+}
+
+/* Connects the links, if `error` is 0. Then gives the mover; otherwise destroys `m`, which may be
+ * NULL. With options.check all ranks return an error if one has one. */
+static int finish(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
+                  ferry_mover **out)
+{
+    const uint32_t number = m != NULL ? m->number : fy_movers_of(f)->next - 1;
+    const bool agrees = options != NULL && options->check;
+    if (agrees)
+        error = fy_mover_agree(f, error);
+    if (error == 0) {
+        error = fy_mover_link(m);
+        if (agrees)
+            error = fy_mover_agree(f, error);
+    }
+    if (error == 0) {
+        *out = m;
+        return 0;
+    }
+    if (m != NULL) {
+        fy_movers_leave(m);
+        fy_mover_destroy(m);
+    }
+    fy_handshakes_refuse(f, number, error);
+    return error;
+}
+
+/* Frees the requests of other ranks. */
+static void drop_asks(fy_bound *bound)
+{
+    for (fy_ask *ask = bound->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        free(ask);
     }
 }
 
-int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
+void fy_mover_unlink(ferry_mover *m)
 {
-    int error = check(m, plan);
-    if (error)
-        return error;
-    m->plan.entries = plan;
-    error = plan->count > UINT32_MAX ? FERRY_ENOMEM : 0;
-    if (error == 0)
-        error = sort_copies(m);
-    if (error == 0)
-        error = fy_direction_init(&m->bound.in);
-    if (error == 0)
-        error = fy_direction_init(&m->bound.out);
-    if (error == 0)
-        error = init_own(m);
-    if (error == 0)
-        error = fy_mover_open(m);
-    if (error == 0)
-        error = fy_copies_make(&m->plan.kept, plan, m->plan.copies,
-                               m->bound.own_count + m->bound.in.count + m->bound.out.count);
-    if (error)
-        return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
-    m->bound.own_points = points_of(plan, m->plan.copies, m->bound.own_count);
-    sum_points(plan, &m->bound.in);
-    sum_points(plan, &m->bound.out);
+    for (size_t i = 0; m->bound.own_moves != NULL && i < m->bound.own_count; i++)
+        fy_move_fini(&m->bound.own_moves[i]);
+    free(m->bound.own_moves);
+    free(m->bound.sequence);
+    forget_copies(m);
+    fy_copies_fini(&m->plan.kept);
+    fy_mover_disconnect(m);
+    drop_asks(&m->bound);
+    fy_direction_fini(&m->bound.in);
+    fy_direction_fini(&m->bound.out);
+    fy_axes_fini(&m->bound.axes);
+    m->bound = (fy_bound){0};
+    m->run.movements += m->run.epoch;
+    m->run.epoch = 0;
+}
+
+void fy_mover_destroy(ferry_mover *m)
+{
+    fy_mover_unlink(m);
+    free(m);
+}
+
+int ferry_mover_free(ferry_mover *m)
+{
+    if (m == NULL)
+        return 0;
+    ferry *f = m->plan.f;
+    if (m->run.in_flight)
+        return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is in flight");
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
+    fy_movers_leave(m);
+    fy_mover_destroy(m);
     return 0;
 }
 
@@ -343,12 +176,79 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_bind: not allowed inside a handler or callback");
     ferry_mover *m;
-    int error = fy_mover_make(f, &regions, options, &m);
+    int error = make(f, &fy_regions_form, options, &m);
     if (error == 0) {
         m->plan.source = source;
         m->plan.target = target;
         m->plan.element_bytes = target->element_bytes;
-        error = fy_mover_analyse(m, plan);
+        error = fy_mover_analyse(&m->plan, &m->bound, plan);
     }
-    return fy_mover_connect(f, options, m, error, out);
+    return finish(f, options, m, error, out);
+}
+
+/* Sets `*count` to the number of ranks that will ask this one. Collective. */
+static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *count)
+{
+    int all = ferry_ranks(m->plan.f);
+    int64_t *asked = fy_calloc((size_t)all, sizeof *asked);
+    /* First all ranks agree that each has the memory for the reduction, a word per rank. */
+    error = fy_mover_agree(m->plan.f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
+    if (error == 0) {
+        for (size_t i = 0; i < near->end_count; i++)
+            asked[near->ends[i].rank] = 1;
+        error = ferry_allreduce(m->plan.f, FERRY_INT64, FERRY_SUM, asked, asked, (size_t)all);
+        *count = error ? 0 : (int)asked[ferry_rank(m->plan.f)];
+    }
+    free(asked);
+    return error;
+}
+
+/* Asks the owners, and waits until `count` ranks have asked this one. */
+static int exchange(ferry_mover *m, const fy_direction *near, int count)
+{
+    int error = 0;
+    for (size_t i = 0; i < near->end_count; i++) {
+        const fy_link_end *end = &near->ends[i];
+        int sent = fy_mover_send(m, end->rank, FY_MOVER_ASK, 0, 0, near->pairs + end->first,
+                                 end->count * sizeof *near->pairs);
+        error = error ? error : sent;
+    }
+    while (m->bound.ask_count < count && error == 0) {
+        int waited = ferry_wait(m->plan.f, FY_LOOK_NS);
+        error = waited < 0 ? waited : fy_mover_any_dead(m->plan.f) ? FERRY_EPEER : 0;
+    }
+    return error ? error : m->run.error;
+}
+
+int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_grid *source,
+                            const ferry_grid *target, const ferry_mover_options *options,
+                            ferry_mover **out)
+{
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "mover_bind_ghosts: not allowed inside a handler");
+    ferry_mover *m;
+    int count = 0, error = make(f, &fy_indices_form, options, &m);
+    if (error == 0)
+        error = fy_ghosts_check(&m->plan, source, target);
+    if (error == 0) {
+        m->plan.source_grid = *source;
+        m->plan.target_grid = *target;
+        m->plan.element_bytes = target->element_bytes;
+        error = fy_combine_init(&m->plan.how, &m->plan.options.operation, m->plan.element_bytes);
+        (void)fy_combine_init(&m->plan.copying, NULL, m->plan.element_bytes);
+    }
+    fy_direction *near = m == NULL ? NULL : ghosts->back ? &m->bound.out : &m->bound.in;
+    fy_direction *far = m == NULL ? NULL : ghosts->back ? &m->bound.in : &m->bound.out;
+    if (error == 0)
+        error = fy_ghosts_take(&m->plan, &m->bound, ghosts, near);
+    error = m == NULL ? fy_mover_agree(f, error) : count_asks(m, near, error, &count);
+    if (error == 0) {
+        error = exchange(m, near, count);
+        if (error == 0)
+            error = fy_asks_take(&m->plan, &m->bound, count, ghosts->back, far);
+        if (error == 0)
+            error = fy_mover_open(&m->plan, &m->bound);
+        error = fy_mover_agree(f, error);
+    }
+    return finish(f, options, m, error, out);
 }

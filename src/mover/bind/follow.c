@@ -51,13 +51,13 @@ static bool tells(const following *w, size_t index, int rank)
         return false;
     const int source = old_owner(w, m->plan.source, source_block);
     const int target = old_owner(w, m->plan.target, target_block);
-    return source != rank && target != rank && (reads ? source : target) == ferry_rank(m->f);
+    return source != rank && target != rank && (reads ? source : target) == ferry_rank(m->plan.f);
 }
 
 static bool touches(void *arg, const ferry_plan_entry *copy)
 {
     const ferry_mover *m = arg;
-    const int self = ferry_rank(m->f);
+    const int self = ferry_rank(m->plan.f);
     return fy_block_owner(&m->plan.source->blocks, copy->source) == self ||
            fy_block_owner(&m->plan.target->blocks, copy->target) == self;
 }
@@ -102,8 +102,8 @@ static int partners(const following *w, bool inward)
 {
     const fy_changes *changes = w->outcome->changes;
     bool *marks = w->outcome->marks;
-    int self = ferry_rank(w->m->f), count = 0;
-    memset(marks, 0, (size_t)ferry_ranks(w->m->f) * sizeof *marks);
+    int self = ferry_rank(w->m->plan.f), count = 0;
+    memset(marks, 0, (size_t)ferry_ranks(w->m->plan.f) * sizeof *marks);
     for (size_t i = 0; i < changes->count; i++) {
         const fy_owner_change *c = &changes->items[i];
         int other = inward ? c->from : c->to;
@@ -121,7 +121,7 @@ static int learn_block(const ferry_mover *m, const ferry_xarray *x, int32_t numb
                        const ferry_block *block, fy_changes *known)
 {
     if (number < 0 || (size_t)number >= x->blocks.total || block->owner < 0 ||
-        block->owner >= ferry_ranks(m->f) || !fy_box_is_sound(&block->region, x->blocks.dims))
+        block->owner >= ferry_ranks(m->plan.f) || !fy_box_is_sound(&block->region, x->blocks.dims))
         return FERRY_EINVAL;
     return fy_changes_add(known, number, block, 0);
 }
@@ -151,8 +151,8 @@ static int hear(following *w, int expected)
 {
     ferry_mover *m = w->m;
     while (m->bound.ask_count < expected && m->run.error == 0) {
-        (void)ferry_wait(m->f, FY_LOOK_NS);
-        if (m->bound.ask_count < expected && fy_mover_any_dead(m->f))
+        (void)ferry_wait(m->plan.f, FY_LOOK_NS);
+        if (m->bound.ask_count < expected && fy_mover_any_dead(m->plan.f))
             return FERRY_EPEER;
     }
     int error = m->run.error;
@@ -176,10 +176,10 @@ static int exchange(following *w)
     const bool *marks = w->outcome->marks;
     int error = m->run.error != 0 ? m->run.error : list_known(w);
     (void)partners(w, false);
-    for (int rank = 0; rank < ferry_ranks(m->f); rank++) {
+    for (int rank = 0; rank < ferry_ranks(m->plan.f); rank++) {
         int told = !marks[rank] ? 0
                    : error == 0 ? tell(w, rank)
-                                : fy_mover_tell(m->f, rank, FY_MOVER_LOST,
+                                : fy_mover_tell(m->plan.f, rank, FY_MOVER_LOST,
                                                 fy_mover_name(m->number, m->round),
                                                 (uint64_t)(int64_t)error);
         error = error ? error : told;
@@ -198,14 +198,14 @@ static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
     fy_mover_unlink(m);
     m->round++;
     if (error == 0)
-        error = fy_mover_analyse(m, &w.known);
+        error = fy_mover_analyse(&m->plan, &m->bound, &w.known);
     if (error == 0)
         error = fy_mover_link(m);
     m->plan.entries = NULL;
     ferry_plan_fini(&w.known);
     if (error) {
         m->run.error = error;
-        fy_handshakes_refuse(m->f, m->number, error);
+        fy_handshakes_refuse(m->plan.f, m->number, error);
     }
     return error;
 }

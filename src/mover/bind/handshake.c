@@ -70,7 +70,7 @@ static void lose(ferry_mover *m, int source, int error)
         m->run.error = error;
         m->bound.failed_rank = source;
     }
-    fy_movers_news(m->f);
+    fy_movers_news(m->plan.f);
     if (!m->run.in_flight && m->bound.stage == FY_STAGE_BOUND)
         fy_mover_tell_loss(m);
 }
@@ -104,12 +104,12 @@ static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const 
 {
     m->bound.explained = m->run.error == 0;
     if (theirs->sent_count == ours->expected_count && theirs->expected_count == ours->sent_count)
-        return fy_fail(m->f, FERRY_EINVAL,
+        return fy_fail(m->plan.f, FERRY_EINVAL,
                        "mover_bind: the plans differ: this rank and rank %d have as many copies "
                        "between them, %" PRIu64 " from there and %" PRIu64
                        " to there, but of other blocks or regions",
                        source, ours->expected_count, ours->sent_count);
-    return fy_fail(m->f, FERRY_EINVAL,
+    return fy_fail(m->plan.f, FERRY_EINVAL,
                    "mover_bind: the plans differ: this rank expects %" PRIu64
                    " copies from rank %d, which sends %" PRIu64 ", and sends it %" PRIu64
                    ", of which it expects %" PRIu64,
@@ -140,7 +140,7 @@ static void take_handshake(ferry_mover *m, int source, const uint64_t *words, co
             (const fy_mover_offer *)(const void *)((const char *)data + sizeof handshake),
             offered / sizeof(fy_mover_offer));
     if (error) {
-        refuse(m->f, source, words[0], error);
+        refuse(m->plan.f, source, words[0], error);
         lose(m, source, error);
         return;
     }
@@ -148,7 +148,7 @@ static void take_handshake(ferry_mover *m, int source, const uint64_t *words, co
         in->has_handshake = true;
     if (out != NULL)
         out->has_handshake = true;
-    fy_movers_news(m->f);
+    fy_movers_news(m->plan.f);
 }
 
 /* Removes the handshake of `source` from those kept, and returns it; or NULL. */
@@ -225,7 +225,7 @@ void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
 /* Takes the handshakes that were kept for this mover. */
 static void take_pending(ferry_mover *m)
 {
-    fy_movers *movers = fy_movers_of(m->f);
+    fy_movers *movers = fy_movers_of(m->plan.f);
     const uint64_t name = fy_mover_name(m->number, m->round);
     for (fy_pending_handshake **at = &movers->pending; *at != NULL;) {
         fy_pending_handshake *pending = *at;
@@ -298,13 +298,14 @@ static int explain(const ferry_mover *m)
     if (m->bound.explained)
         return m->run.error;
     if (m->run.error == FERRY_EINVAL)
-        return fy_fail(m->f, m->run.error,
+        return fy_fail(m->plan.f, m->run.error,
                        "mover_bind: rank %d failed to bind it, or the plans differ in copies that "
                        "the two ranks share",
                        m->bound.failed_rank);
     if (m->run.error == FERRY_EPEER)
-        return fy_fail(m->f, m->run.error, "mover_bind: a rank that it needs is dead or has left");
-    return m->run.error ? fy_fail(m->f, m->run.error, "mover_bind: %s on rank %d",
+        return fy_fail(m->plan.f, m->run.error,
+                       "mover_bind: a rank that it needs is dead or has left");
+    return m->run.error ? fy_fail(m->plan.f, m->run.error, "mover_bind: %s on rank %d",
                                   ferry_strerror(m->run.error), m->bound.failed_rank)
                         : 0;
 }
@@ -315,11 +316,11 @@ int fy_mover_handshake(ferry_mover *m)
     m->bound.stage = FY_STAGE_HANDSHAKE;
     int error = handshake_all(m);
     if (error)
-        lose(m, ferry_rank(m->f), error);
+        lose(m, ferry_rank(m->plan.f), error);
     take_pending(m);
     while (m->run.error == 0 && (end = waits_for(&m->bound)) != NULL) {
-        (void)ferry_wait(m->f, FY_LOOK_NS);
-        if (!end->has_handshake && is_dead(m->f, end->rank))
+        (void)ferry_wait(m->plan.f, FY_LOOK_NS);
+        if (!end->has_handshake && is_dead(m->plan.f, end->rank))
             lose(m, end->rank, FERRY_EPEER);
     }
     return explain(m);
@@ -364,7 +365,7 @@ void fy_loss_take(ferry *f, int source, uint64_t name, int error)
 
 void fy_mover_disconnect(ferry_mover *m)
 {
-    ferry *f = m->f;
+    ferry *f = m->plan.f;
     fy_movers *movers = fy_movers_of(f);
     const uint64_t name = fy_mover_name(m->number, m->round);
     for (size_t i = 0; i < m->bound.in.end_count && !m->run.told_loss; i++)
@@ -384,6 +385,8 @@ void fy_mover_disconnect(ferry_mover *m)
         (void)ferry_free(f, retired->channels);
         free(retired);
     } else {
+        retired->number = m->number;
+        retired->round = m->round;
         retired->next = movers->retired;
         movers->retired = retired;
     }

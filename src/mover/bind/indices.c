@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "core/fail.h"
-#include "mover/bind/link.h"
+#include "mover/bind/form.h"
 
 /* A ghost, to be sorted. */
 typedef struct sorted_ghost {
@@ -37,14 +37,14 @@ static fy_pair pair_of(int64_t ghost, int64_t original, bool back)
                 : (fy_pair){.target = ghost, .source = original};
 }
 
-static int check_ghost(const ferry_mover *m, const ferry_ghost *ghost, size_t i, bool back)
+static int check_ghost(const fy_planned *plan, const ferry_ghost *ghost, size_t i, bool back)
 {
-    const ferry_grid *grid = back ? &m->plan.source_grid : &m->plan.target_grid;
-    if (ghost->owner < 0 || ghost->owner >= ferry_ranks(m->f))
-        return fy_fail(m->f, FERRY_EINVAL, "mover_bind_ghosts: ghost %zu is of rank %d of %d", i,
-                       ghost->owner, ferry_ranks(m->f));
+    const ferry_grid *grid = back ? &plan->source_grid : &plan->target_grid;
+    if (ghost->owner < 0 || ghost->owner >= ferry_ranks(plan->f))
+        return fy_fail(plan->f, FERRY_EINVAL, "mover_bind_ghosts: ghost %zu is of rank %d of %d", i,
+                       ghost->owner, ferry_ranks(plan->f));
     if (!has_index(grid, ghost->local))
-        return fy_fail(m->f, FERRY_EINVAL,
+        return fy_fail(plan->f, FERRY_EINVAL,
                        "mover_bind_ghosts: ghost %zu has index %lld, not %lld "
                        "to %lld",
                        i, (long long)ghost->local, (long long)grid->region.low.at[0],
@@ -54,13 +54,13 @@ static int check_ghost(const ferry_mover *m, const ferry_ghost *ghost, size_t i,
 
 /* Makes a move over `count` pairs between two grids. A grid with 0 dimensions is a packed
  * buffer. */
-static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const ferry_grid *target,
-                     const ferry_grid *source, fy_move *out)
+static int list_move(const fy_planned *plan, fy_axes *axes, const fy_pair *pairs, size_t count,
+                     const ferry_grid *target, const ferry_grid *source, fy_move *out)
 {
-    const ptrdiff_t element = (ptrdiff_t)m->plan.element_bytes;
+    const ptrdiff_t element = (ptrdiff_t)plan->element_bytes;
     const fy_axis axis = {.count = count};
-    *out = (fy_move){.kind = FY_MOVE_LIST, .unit = m->plan.element_bytes, .dims = 1};
-    out->axis = fy_axes_keep(&m->bound.axes, &axis, 1);
+    *out = (fy_move){.kind = FY_MOVE_LIST, .unit = plan->element_bytes, .dims = 1};
+    out->axis = fy_axes_keep(axes, &axis, 1);
     if (out->axis != NULL)
         out->table = fy_malloc((2 * count + 1) * sizeof *out->table);
     if (out->table == NULL)
@@ -84,34 +84,34 @@ static size_t packed_bytes(const fy_planned *plan, const fy_direction *direction
     return end->count * plan->element_bytes;
 }
 
-static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
+static int init_packed(const fy_planned *plan, fy_bound *bound, fy_link_end *end, bool outward)
 {
-    const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
+    const fy_direction *direction = outward ? &bound->out : &bound->in;
     end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     const ferry_grid packed = {.data = end->buffer};
     const fy_pair *pairs = direction->pairs + end->first;
     end->move_count = 1;
-    return list_move(m, pairs, end->count, outward ? &packed : &m->plan.target_grid,
-                     outward ? &m->plan.source_grid : &packed, &end->moves[0]);
+    return list_move(plan, &bound->axes, pairs, end->count, outward ? &packed : &plan->target_grid,
+                     outward ? &plan->source_grid : &packed, &end->moves[0]);
 }
 
-static int init_direct(ferry_mover *m, fy_link_end *end)
+static int init_direct(const fy_planned *plan, fy_bound *bound, fy_link_end *end)
 {
     const ferry_grid *grid = fy_link_offer(end, 0);
     end->move_count = 1;
     end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
-    if (grid == NULL || grid->element_bytes != m->plan.element_bytes ||
-        !fy_grid_is_known(m->f, grid))
+    if (grid == NULL || grid->element_bytes != plan->element_bytes ||
+        !fy_grid_is_known(plan->f, grid))
         return FERRY_EINVAL;
     for (size_t i = end->first; i < end->first + end->count; i++)
-        if (!has_index(grid, m->bound.in.pairs[i].source))
+        if (!has_index(grid, bound->in.pairs[i].source))
             return FERRY_EINVAL;
-    return list_move(m, m->bound.in.pairs + end->first, end->count, &m->plan.target_grid, grid,
-                     &end->moves[0]);
+    return list_move(plan, &bound->axes, bound->in.pairs + end->first, end->count,
+                     &plan->target_grid, grid, &end->moves[0]);
 }
 
 static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
@@ -124,64 +124,75 @@ static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
 }
 
 /* Makes the sequence: own pairs, then those of the other ranks by number. */
-static int init_sequence(ferry_mover *m)
+static int init_sequence(const fy_planned *plan, fy_bound *bound)
 {
-    m->bound.sequence = fy_calloc(m->bound.in.end_count + 2, sizeof *m->bound.sequence);
-    if (m->bound.sequence == NULL)
+    bound->sequence = fy_calloc(bound->in.end_count + 2, sizeof *bound->sequence);
+    if (bound->sequence == NULL)
         return FERRY_ENOMEM;
-    if (m->bound.own_count > 0)
-        m->bound.sequence[m->bound.sequence_count++] = (fy_mover_step){.move = m->bound.own_moves};
-    for (int pass = 0, self = ferry_rank(m->f); pass < 2; pass++)
-        for (size_t i = 0; i < m->bound.in.end_count; i++)
-            if ((m->bound.in.ends[i].rank > self) == (pass == 1))
-                m->bound.sequence[m->bound.sequence_count++] =
-                    (fy_mover_step){.move = m->bound.in.ends[i].moves, .end = &m->bound.in.ends[i]};
+    if (bound->own_count > 0)
+        bound->sequence[bound->sequence_count++] = (fy_mover_step){.move = bound->own_moves};
+    for (int pass = 0, self = ferry_rank(plan->f); pass < 2; pass++)
+        for (size_t i = 0; i < bound->in.end_count; i++)
+            if ((bound->in.ends[i].rank > self) == (pass == 1))
+                bound->sequence[bound->sequence_count++] =
+                    (fy_mover_step){.move = bound->in.ends[i].moves, .end = &bound->in.ends[i]};
     return 0;
 }
 
 /* The hash of an end: the number of its pairs. They are surely the same at both ends, since one
  * rank got them from the other. */
-static uint64_t count_pairs(const ferry_mover *m, const fy_link_end *end, bool outward)
+static uint64_t count_pairs(const fy_planned *plan, const fy_bound *bound, const fy_link_end *end,
+                            bool outward)
 {
-    (void)m;
+    (void)plan;
+    (void)bound;
     (void)outward;
     return end->count;
 }
 
-static const fy_mover_form indices = {.bytes = packed_bytes,
-                                      .packed = init_packed,
-                                      .direct = init_direct,
-                                      .hash = count_pairs,
-                                      .offers = list_offers,
-                                      .sequence = init_sequence};
+const fy_mover_form fy_indices_form = {.bytes = packed_bytes,
+                                       .packed = init_packed,
+                                       .direct = init_direct,
+                                       .hash = count_pairs,
+                                       .offers = list_offers,
+                                       .sequence = init_sequence};
 
-/* Sorts the ghosts into the near direction and the rank's own move. */
-static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction *near)
+static int init_ends(fy_direction *direction)
 {
-    int all = ferry_ranks(m->f), self = ferry_rank(m->f), error = 0;
+    int error = fy_direction_init(direction);
+    direction->points = direction->count;
+    for (size_t i = 0; i < direction->end_count; i++)
+        direction->ends[i].points = direction->ends[i].count;
+    return error;
+}
+
+int fy_ghosts_take(const fy_planned *plan, fy_bound *bound, const ferry_ghosts *ghosts,
+                   fy_direction *near)
+{
+    int all = ferry_ranks(plan->f), self = ferry_rank(plan->f), error = 0;
     sorted_ghost *sorted = fy_malloc((ghosts->count + 1) * sizeof *sorted);
     fy_pair *own = fy_malloc((ghosts->count + 1) * sizeof *own);
     near->pairs = fy_malloc((ghosts->count + 1) * sizeof *near->pairs);
     near->ranks = fy_malloc((ghosts->count + 1) * sizeof *near->ranks);
-    m->bound.own_moves = fy_calloc(1, sizeof *m->bound.own_moves);
+    bound->own_moves = fy_calloc(1, sizeof *bound->own_moves);
     if (sorted == NULL || own == NULL || near->pairs == NULL || near->ranks == NULL ||
-        m->bound.own_moves == NULL)
+        bound->own_moves == NULL)
         error = FERRY_ENOMEM;
     for (size_t i = 0; i < ghosts->count && error == 0; i++) {
-        error = check_ghost(m, &ghosts->items[i], i, ghosts->back);
+        error = check_ghost(plan, &ghosts->items[i], i, ghosts->back);
         sorted[i] = (sorted_ghost){.order = (ghosts->items[i].owner - self + all) % all,
                                    .ghost = ghosts->items[i]};
     }
     if (error == 0)
         qsort(sorted, ghosts->count, sizeof *sorted, by_owner);
-    const ferry_grid *originals = ghosts->back ? &m->plan.target_grid : &m->plan.source_grid;
+    const ferry_grid *originals = ghosts->back ? &plan->target_grid : &plan->source_grid;
     for (size_t i = 0; i < ghosts->count && error == 0; i++) {
         const ferry_ghost *g = &sorted[i].ghost;
         fy_pair pair = pair_of(g->local, g->remote, ghosts->back);
         if (g->owner == self) {
-            own[m->bound.own_points++] = pair;
+            own[bound->own_points++] = pair;
             if (!has_index(originals, g->remote))
-                error = fy_fail(m->f, FERRY_EINVAL,
+                error = fy_fail(plan->f, FERRY_EINVAL,
                                 "mover_bind_ghosts: no original with index "
                                 "%lld",
                                 (long long)g->remote);
@@ -190,31 +201,14 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
             near->pairs[near->count++] = pair;
         }
     }
-    if (error == 0 && m->bound.own_points > 0) {
-        error = list_move(m, own, m->bound.own_points, &m->plan.target_grid, &m->plan.source_grid,
-                          m->bound.own_moves);
-        m->bound.own_count = error == 0;
+    if (error == 0 && bound->own_points > 0) {
+        error = list_move(plan, &bound->axes, own, bound->own_points, &plan->target_grid,
+                          &plan->source_grid, bound->own_moves);
+        bound->own_count = error == 0;
     }
     free(sorted);
     free(own);
-    return error ? error : fy_direction_init(near);
-}
-
-/* Sets `*count` to the number of ranks that will ask this one. Collective. */
-static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *count)
-{
-    int all = ferry_ranks(m->f);
-    int64_t *asked = fy_calloc((size_t)all, sizeof *asked);
-    /* First all ranks agree that each has the memory for the reduction, a word per rank. */
-    error = fy_mover_agree(m->f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
-    if (error == 0) {
-        for (size_t i = 0; i < near->end_count; i++)
-            asked[near->ends[i].rank] = 1;
-        error = ferry_allreduce(m->f, FERRY_INT64, FERRY_SUM, asked, asked, (size_t)all);
-        *count = error ? 0 : (int)asked[ferry_rank(m->f)];
-    }
-    free(asked);
-    return error;
+    return error ? error : init_ends(near);
 }
 
 static int by_source(const void *a, const void *b)
@@ -223,13 +217,13 @@ static int by_source(const void *a, const void *b)
     return ((*x)->rank > (*y)->rank) - ((*x)->rank < (*y)->rank);
 }
 
-/* Makes the far direction from the pairs that were asked. */
-static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
+int fy_asks_take(const fy_planned *plan, const fy_bound *bound, int count, bool back,
+                 fy_direction *far)
 {
-    const ferry_grid *originals = back ? &m->plan.target_grid : &m->plan.source_grid;
+    const ferry_grid *originals = back ? &plan->target_grid : &plan->source_grid;
     const fy_ask **asks = fy_malloc(((size_t)count + 1) * sizeof *asks);
     size_t total = 0, found = 0;
-    for (const fy_ask *ask = m->bound.asks; ask != NULL && asks != NULL && found < (size_t)count;
+    for (const fy_ask *ask = bound->asks; ask != NULL && asks != NULL && found < (size_t)count;
          ask = ask->next) {
         asks[found++] = ask;
         total += ask->count;
@@ -241,7 +235,7 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
         return FERRY_ENOMEM;
     }
     qsort(asks, found, sizeof *asks, by_source);
-    int error = 0, all = ferry_ranks(m->f), self = ferry_rank(m->f);
+    int error = 0, all = ferry_ranks(plan->f), self = ferry_rank(plan->f);
     /* The ends are sorted from the rank after this one on, as in all directions. */
     for (int turn = 1; turn < all; turn++) {
         for (size_t a = 0; a < found; a++) {
@@ -251,7 +245,7 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
                 const fy_pair pair = asks[a]->pairs[i];
                 int64_t original = back ? pair.target : pair.source;
                 if (!has_index(originals, original))
-                    error = fy_fail(m->f, FERRY_EINVAL,
+                    error = fy_fail(plan->f, FERRY_EINVAL,
                                     "mover_bind_ghosts: rank %d asks for index %lld, which is not "
                                     "here",
                                     asks[a]->rank, (long long)original);
@@ -261,80 +255,19 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
         }
     }
     free(asks);
-    return error ? error : fy_direction_init(far);
+    return error ? error : init_ends(far);
 }
 
-/* Asks the owners, and waits until `count` ranks have asked this one. */
-static int exchange(ferry_mover *m, const fy_direction *near, int count)
-{
-    int error = 0;
-    for (size_t i = 0; i < near->end_count; i++) {
-        const fy_link_end *end = &near->ends[i];
-        int sent = fy_mover_send(m, end->rank, FY_MOVER_ASK, 0, 0, near->pairs + end->first,
-                                 end->count * sizeof *near->pairs);
-        error = error ? error : sent;
-    }
-    while (m->bound.ask_count < count && error == 0) {
-        int waited = ferry_wait(m->f, FY_LOOK_NS);
-        error = waited < 0 ? waited : fy_mover_any_dead(m->f) ? FERRY_EPEER : 0;
-    }
-    return error ? error : m->run.error;
-}
-
-static void sum_points(fy_direction *direction)
-{
-    direction->points = direction->count;
-    for (size_t i = 0; i < direction->end_count; i++)
-        direction->ends[i].points = direction->ends[i].count;
-}
-
-static int check_grids(const ferry_mover *m, const ferry_grid *source, const ferry_grid *target)
+int fy_ghosts_check(const fy_planned *plan, const ferry_grid *source, const ferry_grid *target)
 {
     if (source->region.dims != 1 || target->region.dims != 1)
-        return fy_fail(m->f, FERRY_EINVAL,
+        return fy_fail(plan->f, FERRY_EINVAL,
                        "mover_bind_ghosts: grids of %d and %d dimensions, not "
                        "one",
                        source->region.dims, target->region.dims);
     if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
-        return fy_fail(m->f, FERRY_EINVAL,
+        return fy_fail(plan->f, FERRY_EINVAL,
                        "mover_bind_ghosts: elements of %zu bytes to %zu, not of one size above 0",
                        source->element_bytes, target->element_bytes);
     return 0;
-}
-
-int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_grid *source,
-                            const ferry_grid *target, const ferry_mover_options *options,
-                            ferry_mover **out)
-{
-    if (fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE, "mover_bind_ghosts: not allowed inside a handler");
-    ferry_mover *m;
-    int count = 0, error = fy_mover_make(f, &indices, options, &m);
-    if (error == 0)
-        error = check_grids(m, source, target);
-    if (error == 0) {
-        m->plan.source_grid = *source;
-        m->plan.target_grid = *target;
-        m->plan.element_bytes = target->element_bytes;
-        error = fy_combine_init(&m->plan.how, &m->plan.options.operation, m->plan.element_bytes);
-        (void)fy_combine_init(&m->plan.copying, NULL, m->plan.element_bytes);
-    }
-    fy_direction *near = m == NULL ? NULL : ghosts->back ? &m->bound.out : &m->bound.in;
-    fy_direction *far = m == NULL ? NULL : ghosts->back ? &m->bound.in : &m->bound.out;
-    if (error == 0)
-        error = take_ghosts(m, ghosts, near);
-    error = m == NULL ? fy_mover_agree(f, error) : count_asks(m, near, error, &count);
-    if (error == 0) {
-        error = exchange(m, near, count);
-        if (error == 0)
-            error = take_asks(m, count, ghosts->back, far);
-        if (error == 0)
-            error = fy_mover_open(m);
-        error = fy_mover_agree(f, error);
-    }
-    if (error == 0) {
-        sum_points(&m->bound.in);
-        sum_points(&m->bound.out);
-    }
-    return fy_mover_connect(f, options, m, error, out);
 }

@@ -41,7 +41,8 @@ int ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
                                      .movements = m->run.movements + m->run.epoch,
                                      .messages_in = messages(&m->plan, &m->bound.in),
                                      .messages_out = messages(&m->plan, &m->bound.out)};
-    return fy_write_sized(m->f, "mover_stats_get: ferry_mover_stats", out, &stats, sizeof stats);
+    return fy_write_sized(m->plan.f, "mover_stats_get: ferry_mover_stats", out, &stats,
+                          sizeof stats);
 }
 
 static ferry_mover_pair pair_of(const ferry_mover *m, const fy_link_end *end, bool outward)
@@ -49,7 +50,7 @@ static ferry_mover_pair pair_of(const ferry_mover *m, const fy_link_end *end, bo
     static const ferry_mover_way ways[] = {[FY_LINK_MESSAGES] = FERRY_WAY_MESSAGES,
                                            [FY_LINK_DIRECT] = FERRY_WAY_DIRECT,
                                            [FY_LINK_STAGED] = FERRY_WAY_STAGED};
-    const int32_t self = ferry_rank(m->f);
+    const int32_t self = ferry_rank(m->plan.f);
     return (ferry_mover_pair){.source = outward ? self : end->rank,
                               .target = outward ? end->rank : self,
                               .way = ways[end->mode],

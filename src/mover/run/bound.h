@@ -111,8 +111,8 @@ typedef enum fy_stage {
     FY_STAGE_BOUND,
 } fy_stage;
 
-/* The channels of a mover that was freed or bound again. They are freed when no target reads them
- * any more. */
+/* The channels of a mover that was freed or bound again, and its name then. They are freed when no
+ * target reads them any more. */
 typedef struct fy_retired {
     struct fy_retired *next;
     uint32_t number, round;

@@ -34,7 +34,7 @@ ferry_mover *fy_movers_find(const fy_movers *movers, uint32_t number)
 static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
 {
     fy_ask *ask = fy_malloc(sizeof *ask + frame->size_bytes);
-    fy_movers_news(m->f);
+    fy_movers_news(m->plan.f);
     m->bound.ask_count++;
     if (ask == NULL) {
         m->run.error = FERRY_ENOMEM;
@@ -130,7 +130,7 @@ int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uin
                             .words = {fy_mover_name(m->number, m->round), a, b},
                             .data = data,
                             .size_bytes = size_bytes};
-    return fy_send(m->f, FY_DATA, rank, &frame);
+    return fy_send(m->plan.f, FY_DATA, rank, &frame);
 }
 
 static int open_movers(ferry *f, const ferry_options *options)
@@ -212,7 +212,7 @@ const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
 
 int fy_movers_enter(ferry_mover *m)
 {
-    fy_movers *movers = fy_movers_of(m->f);
+    fy_movers *movers = fy_movers_of(m->plan.f);
     void *place;
     m->number = movers->next++;
     int error = fy_table_insert(&movers->by_number, (uint64_t)m->number + 1, &place);
@@ -247,7 +247,7 @@ ferry_mover *fy_movers_next(ferry *f, fy_arrays arrays, const ferry_mover *after
 
 void fy_movers_leave(ferry_mover *m)
 {
-    fy_movers *movers = fy_movers_of(m->f);
+    fy_movers *movers = fy_movers_of(m->plan.f);
     slot *found = fy_table_find(&movers->by_number, (uint64_t)m->number + 1);
     if (found != NULL && found->mover == m)
         fy_table_remove(&movers->by_number, found);

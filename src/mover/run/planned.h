@@ -11,6 +11,7 @@
 typedef struct fy_mover_form fy_mover_form;
 
 typedef struct fy_planned {
+    ferry *f;
     const fy_mover_form *form;           /* over regions or over indices */
     ferry_xarray *source, *target;       /* movers over regions */
     ferry_grid source_grid, target_grid; /* movers over indices */

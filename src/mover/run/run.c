@@ -264,7 +264,7 @@ static bool waits_for_gone(ferry *f, const fy_direction *direction)
 bool fy_mover_lost_peer(ferry_mover *m)
 {
     if (fy_mover_is_done(m) ||
-        (!waits_for_gone(m->f, &m->bound.in) && !waits_for_gone(m->f, &m->bound.out)))
+        (!waits_for_gone(m->plan.f, &m->bound.in) && !waits_for_gone(m->plan.f, &m->bound.out)))
         return false;
     /* Counters that the rank changed before it went still count. */
     (void)fy_mover_advance(m);
@@ -315,17 +315,17 @@ void fy_mover_finish(ferry_mover *m)
     m->run.in_flight = false;
     fy_list_remove(&m->active);
     if (m->run.op != 0)
-        fy_op_end(m->f, m->run.op, m->run.error);
+        fy_op_end(m->plan.f, m->run.op, m->run.error);
     m->run.op = 0;
 }
 
 static int report(const ferry_mover *m)
 {
     if (m->run.error == 0 || m->run.error == FERRY_EPEER)
-        return m->run.error == 0
-                   ? 0
-                   : fy_fail(m->f, m->run.error, "mover: a rank that it needs is dead or has left");
-    return fy_fail(m->f, m->run.error,
+        return m->run.error == 0 ? 0
+                                 : fy_fail(m->plan.f, m->run.error,
+                                           "mover: a rank that it needs is dead or has left");
+    return fy_fail(m->plan.f, m->run.error,
                    "mover: it is lost: binding it, moving, or following blocks to new owners "
                    "failed here or on a rank that it connects");
 }
@@ -333,18 +333,18 @@ static int report(const ferry_mover *m)
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)
 {
     if (m->run.in_flight)
-        return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is in flight");
+        return fy_fail(m->plan.f, FERRY_ESTATE, "mover_start: the mover is in flight");
     if (m->run.error)
         return report(m);
     if (m->run.unsettled)
-        return fy_fail(m->f, FERRY_ESTATE,
+        return fy_fail(m->plan.f, FERRY_ESTATE,
                        "mover_start: blocks of its xarrays may be elsewhere; "
                        "call ferry_blocks_settle first");
     if (track != NULL) {
-        int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->run.op);
+        int error = fy_op_start(m->plan.f, track, ferry_rank(m->plan.f), 0, 0, &m->run.op);
         if (error)
             return error;
-        fy_op_aside(m->f, m->run.op);
+        fy_op_aside(m->plan.f, m->run.op);
     }
     m->run.epoch++;
     m->run.in_flight = true;
@@ -361,8 +361,8 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     if (!m->plan.options.deferred)
         (void)fy_mover_advance(m);
     (void)fy_mover_lost_peer(m);
-    fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
-    fy_layer_due(m->f, FY_LAYER_MOVER);
+    fy_list_insert(&fy_movers_of(m->plan.f)->active, &m->active);
+    fy_layer_due(m->plan.f, FY_LAYER_MOVER);
     return 0;
 }
 
@@ -377,14 +377,15 @@ int ferry_mover_wait(ferry_mover *m)
 {
     if (!m->run.in_flight)
         return report(m);
-    if (fy_in_handler(m->f))
-        return fy_fail(m->f, FERRY_ESTATE, "mover_wait: not allowed inside a handler or callback");
+    if (fy_in_handler(m->plan.f))
+        return fy_fail(m->plan.f, FERRY_ESTATE,
+                       "mover_wait: not allowed inside a handler or callback");
     while (m->run.in_flight) {
         spin(m);
         if (fy_mover_is_done(m))
             fy_mover_finish(m);
         else
-            (void)ferry_wait(m->f, FERRY_FOREVER);
+            (void)ferry_wait(m->plan.f, FERRY_FOREVER);
     }
     return report(m);
 }
@@ -393,8 +394,8 @@ int ferry_mover_test(ferry_mover *m)
 {
     if (!m->run.in_flight)
         return report(m);
-    if (!fy_in_handler(m->f))
-        (void)ferry_poll(m->f);
+    if (!fy_in_handler(m->plan.f))
+        (void)ferry_poll(m->plan.f);
     else
         (void)fy_mover_advance(m);
     if (m->run.in_flight && !fy_mover_is_done(m))

@@ -1,6 +1,6 @@
 /* State: a mover, and the mover layer's state in a rank.
  *
- * A mover consists of its copies (planned.h), its binding (bound.h) and the movement in flight
+ * A mover consists of its plan (planned.h), its binding (bound.h) and the movement in flight
  * (movement.h). It has the same number on all ranks, because binding is collective. */
 #ifndef FY_MOVER_STATE_H
 #define FY_MOVER_STATE_H
@@ -33,7 +33,6 @@ typedef struct fy_pending_handshake {
 
 struct ferry_mover {
     fy_link active; /* in the list of movers in flight; the first member */
-    ferry *f;
     uint32_t number;
     uint32_t round; /* how often it was bound, this time included */
     fy_movement run;
