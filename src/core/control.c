@@ -45,7 +45,7 @@ static inline bool has_control_news(const ferry *f)
 
 int fy_control_look(ferry *f)
 {
-    f->credit.unseen_bytes = 0;
+    f->head.unseen_bytes = 0;
     if (!f->control_shared)
         return fy_control_poll(f);
     if (!has_control_news(f))

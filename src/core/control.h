@@ -17,6 +17,9 @@ int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame,
  * taken. */
 int fy_control_poll(ferry *f);
 
+/* Takes what has come in the control lane. [application thread] */
+int fy_control_look(ferry *f);
+
 /* The lock that says who polls the control lane; taken by poll and by the helper. */
 void fy_control_lock(ferry *f);
 void fy_control_unlock(ferry *f);

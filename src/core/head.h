@@ -76,8 +76,10 @@ typedef struct fy_head {
     uint64_t done;               /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
     size_t owed_bytes;   /* of copies and records of operations that wait here, in no queue */
+    size_t unseen_bytes; /* of messages sent since the control lane was looked at */
+    const struct fy_pacing *pacing; /* of the layer that paces its frames (outgoing.h) */
+    bool ends;                      /* the rank closes or leaves, and sends all it has */
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
-    uint32_t carried;    /* objects that arrive only if the main program continues */
     uint32_t due;        /* a bit per layer whose progress is to run; FY_DUE_... */
 } fy_head;
 

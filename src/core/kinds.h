@@ -15,7 +15,6 @@ enum {
     FY_KIND_REFUSAL, /* control lane, either thread: the source leaves this rank's requests with
                         it */
     FY_KIND_WHY,     /* control lane, either thread: this rank is to say what it does */
-    FY_KIND_CREDIT,  /* control lane, either thread: tokens against sending messages */
     FY_KIND_LOSS,    /* work was lost; or handlers to compare */
 };
 

@@ -34,7 +34,6 @@ static const fy_kind_info kinds[] = {
     [FY_KIND_READY] = {fy_ready_deliver, NULL, "ready", 0},
     [FY_KIND_REFUSAL] = {fy_refusal_deliver, NULL, "refusal", 0},
     [FY_KIND_WHY] = {fy_why_deliver, NULL, "why", 0},
-    [FY_KIND_CREDIT] = {fy_credit_deliver, NULL, "credit", 0},
     [FY_KIND_LOSS] = {fy_loss_deliver, NULL, "loss", 0},
 };
 

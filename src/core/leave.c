@@ -121,7 +121,7 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
     case LEAVE_SUCCESSOR:
         if (!note_successor(f, (int)whose, (int)who))
             fy_bad_frame(f, source, frame, "successor of a rank that leaves");
-        else if ((int)whose == source && fy_messages_release(f, source) == FERRY_ENOMEM)
+        else if ((int)whose == source && fy_paced_release(f, source) == FERRY_ENOMEM)
             return FY_LEAVE; /* the answer must come after all objects that go there */
         else if ((int)whose == source)
             return send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
@@ -260,7 +260,7 @@ int fy_leave(ferry *f)
         return fy_fail(f, FERRY_ENOMEM, "leave: no memory");
     fy_set_add(f->leaves->leaving, f->head.rank);
     fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
-    fy_credit_waive(f);
+    f->head.ends = true;
     fy_rank_drain(f);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->drain != NULL)

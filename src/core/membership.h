@@ -21,6 +21,9 @@ static inline int fy_peer_successor(const ferry *f, int rank)
  * leave. If it joined later, it must have called ferry_quiesce, so that it knows their types. */
 bool fy_peer_takes(const ferry *f, int rank);
 
+/* How many ranks are known to have come, and to have gone: equal on ranks that know the same. */
+uint32_t fy_peer_shifts(const ferry *f);
+
 /* Whether `rank`, which may be this one, has begun to leave. */
 bool fy_peer_leaves(const ferry *f, int rank);
 

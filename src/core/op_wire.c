@@ -4,6 +4,7 @@
 #include "core/fail.h"
 #include "core/kinds.h"
 #include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/rank.h"
 
 /* The kinds of frames of an end, in the handler field. words: op; error, new rank or 0; length that

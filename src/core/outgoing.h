@@ -10,13 +10,22 @@
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
 FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
-/* The count to which the layers above add the bytes that they keep; and the limit of all that waits
- * on this rank, tasks included. */
-size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
+/* The count to which the layers above add the bytes that they keep. `waiting_bytes` limits all that
+ * waits on this rank, tasks included. */
+size_t *fy_kept_bytes(ferry *f);
 
 /* For a call in a handler that would keep its message here. Returns 0, or FERRY_EAGAIN with a
  * reason if that limit is passed. [application thread] */
 int fy_check_room(ferry *f, const char *call);
+
+/* As fy_check_room, in handlers or not. `why` ends the reason. */
+int fy_check_kept(ferry *f, const char *call, const char *why);
+
+/* The queues of a peer: by lane, and FY_PACED. */
+enum { FY_PACED = FY_LANES, FY_BACKLOGS };
+
+/* Whether frames for `rank` wait in its queue of this kind. */
+bool fy_has_backlog(const ferry *f, int kind, int rank);
 
 /* Bytes that wait for room at `rank`. */
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
@@ -29,6 +38,28 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call);
 /* As fy_send_paced. But outside handlers large data that would be copied are left in place, and the
  * call polls until the port has read them. That is no sooner than the target takes them up. */
 int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call);
+
+/* A layer may pace frames of its own in the data lane. They wait for its permission, and after what
+ * waits for room; no other frame waits for them. One layer does so: its `open` sets fy_head.pacing.
+ */
+typedef struct fy_pacing {
+    bool (*withheld)(ferry *f);                             /* whether none of them may leave now */
+    int (*join)(ferry *f, int rank, const fy_frame *frame); /* it will wait, for `rank`. ENOMEM */
+    void (*leave)(ferry *f, const fy_frame *frame);         /* it waits no longer */
+} fy_pacing;
+
+/* Has a copy of a frame wait as a paced one. FERRY_ENOMEM. */
+int fy_paced_keep(ferry *f, int rank, const fy_frame *frame);
+
+/* Polls, runs tasks, and sleeps, while `waits` says so: a call cannot send to `rank` yet. */
+void fy_paced_wait(ferry *f, int rank, bool (*waits)(ferry *f, int rank));
+
+/* Counts a message as sent since the control lane was looked at. */
+static inline void fy_unseen_count(ferry *f, const fy_frame *frame)
+{
+    enum { MESSAGE_BYTES = 256 };
+    ((fy_head *)(void *)f)->unseen_bytes += MESSAGE_BYTES + frame->size_bytes;
+}
 
 /* As fy_send in the data lane, but a frame that would have to wait is checked, as by fy_send_paced.
  */

@@ -136,6 +136,11 @@ static void forget(ferry *f, int rank)
     fy_control_unlock(f);
 }
 
+uint32_t fy_peer_shifts(const ferry *f)
+{
+    return (uint32_t)f->peers.shifts;
+}
+
 /* A rank that was absent has joined, or never will: `died`. */
 static void settle(ferry *f, int rank, bool died)
 {
@@ -150,7 +155,6 @@ static void settle(ferry *f, int rank, bool died)
         peers->gone_count--;
         peers->gone_mark -= mark_of(rank);
         peers->shifts++;
-        fy_credit_renew(f);
         fy_quiesce_members_changed(f);
         fy_quiesce_tell(f, rank);
         fy_leave_tell(f, rank);
@@ -238,7 +242,6 @@ static void bury(ferry *f, int rank)
     peers->gone_mark += mark_of(rank);
     peers->shifts++;
     fy_layers_due(f);
-    fy_credit_renew(f);
     bool died = f->head.ops->members.peer(f->head.port, rank) == FY_PEER_DEAD;
     fy_loss_of_rank(f, rank, died);
     fy_collectives_lose(f, rank, died);

@@ -69,7 +69,7 @@ static bool is_query(const fy_frame *frame)
     return info != NULL && (info->properties & FY_FRAME_ASKS) != 0;
 }
 
-static bool is_over(const ferry *f, int source)
+static bool is_over(ferry *f, int source)
 {
     return fy_answer_bytes(f, source) > f->options.backlog_bytes;
 }

@@ -64,7 +64,6 @@ static void free_core(ferry *f)
     fy_trace_file_fini(f);
     fy_queue_set_fini(&f->backlog, &f->packets);
     fy_tags_fini(f);
-    fy_table_fini(&f->routes);
     while (f->self.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&f->self, NULL));
     while (f->orphans.head != NULL)
@@ -201,7 +200,7 @@ int fy_rank_close(ferry *f)
     f->closing = FY_CLOSING_FIRST;
     fy_account_enter(f, FY_DOING_CLOSE);
     fy_peers_ignore(f);
-    fy_credit_waive(f);
+    f->head.ends = true;
     fy_rank_drain(f);
     int error = closing_barrier(f), written = 0;
     if (error == 0 && f->head.profile != NULL && f->head.profile->wanted)

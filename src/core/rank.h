@@ -29,20 +29,8 @@ enum {
     FY_POLL_BUDGET = 64,
 };
 
-/* Whether this rank may send messages to objects (credit.c). */
-typedef struct fy_credit {
-    uint32_t epoch;      /* under the control lock */
-    atomic_int tokens;   /* while there are any it must not send; written under the control lock */
-    bool waived;         /* the rank closes or leaves, and sends all it has */
-    size_t unseen_bytes; /* of messages sent since the control lane was looked at */
-} fy_credit;
-
 /* How far ferry_close has come: not begun, before its first barrier, before its last one. */
 typedef enum fy_closing { FY_CLOSING_NOT, FY_CLOSING_FIRST, FY_CLOSING_LAST } fy_closing;
-
-/* The queues that wait for room at a peer: frames by lane, and this rank's own messages to objects.
- */
-enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
 
 /* The layers above, by fy_layer (layers.c). */
 extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
@@ -86,9 +74,7 @@ struct ferry {
     _Atomic uint64_t work_shipped; /* created as well, by either thread */
 
     fy_pool packets;
-    fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
-    fy_table routes;      /* of objects to which messages wait (route.c); made with the first */
-    fy_credit credit;
+    fy_queue_set backlog;     /* by rank * FY_BACKLOGS + lane, or FY_PACED */
     atomic_bool why_asked;    /* by a frame, and not told yet */
     atomic_bool control_left; /* a control frame was left where it is */
     fy_tags tags;             /* what polls for a tag have kept */
@@ -192,51 +178,14 @@ int fy_check_rank(ferry *f, const char *call, int rank);
 
 /* Sending. */
 
-/* Takes what has come in the control lane. */
-int fy_control_look(ferry *f);
-
-fy_verdict fy_credit_deliver(ferry *f, int source, const fy_frame *frame);
-
-/* A rank has come or gone: the count of tokens begins anew. */
-void fy_credit_renew(ferry *f);
-
-/* From now on sends need no credit. [application thread] */
-void fy_credit_waive(ferry *f);
-
-/* Counts a message that has gone to the port. */
-static inline void fy_credit_count(ferry *f, const fy_frame *frame)
-{
-    enum { MESSAGE_BYTES = 256 };
-    f->credit.unseen_bytes += MESSAGE_BYTES + frame->size_bytes;
-}
-
-/* A token may have come that this rank has not seen, because a handler that goes on sending does
- * not poll. So when this rank has sent as much as its credit allows, messages wait for the next
- * look at the control lane too. */
-static inline bool fy_credit_is_plenty(const ferry *f)
-{
-    /* relaxed: a sender looks again and again, and no other data depend on the word */
-    return atomic_load_explicit(&f->credit.tokens, memory_order_relaxed) <= 0 &&
-           f->credit.unseen_bytes <= f->options.backlog_bytes;
-}
-
-bool fy_credit_is_withdrawn(const ferry *f);
-
-/* Whether frames for `rank` wait for room. */
-bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
-
 /* The bytes that wait on this rank: `waiting_bytes` limits them. */
 size_t fy_waiting_bytes(const ferry *f);
 
-/* Bytes of frames and of messages to objects that wait, except those that wait for credit. */
-size_t fy_answer_bytes(const ferry *f, int rank);
+/* Bytes of frames of the data lane that wait for `rank`, except paced ones without permission. */
+size_t fy_answer_bytes(ferry *f, int rank);
 
-/* Messages to objects on `rank` need no credit any more. FERRY_ENOMEM: some do. */
-int fy_messages_release(ferry *f, int rank);
-
-/* A message to an object joins the queue for `rank`, or has left it (route.c). FERRY_ENOMEM. */
-int fy_route_join(ferry *f, int rank, const fy_frame *frame);
-void fy_route_leave(ferry *f, const fy_frame *frame);
+/* Paced frames for `rank` need no permission any more. FERRY_ENOMEM: some do. */
+int fy_paced_release(ferry *f, int rank);
 
 /* Sends what waits for room. Returns packets sent. */
 int fy_backlog_flush(ferry *f);

@@ -6,15 +6,14 @@
  * and calls that wait take in frames that arrive. So two ranks that flood each other both make
  * progress.
  *
- * Messages to objects need credit as well (credit.c). Messages of handlers wait for it in queues of
- * their own, so that this rank's answers and forwarded messages never wait for them.
+ * A layer may pace frames of its own: they wait for a permission of that layer as well (fy_pacing).
+ * They have queues of their own, so that this rank's answers and other frames never wait for them.
  *
  * A frame on the data lane from a rank to itself waits in f->self for a poll: a handler is never
  * entered from inside another. */
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/kinds.h"
-#include "core/message.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
@@ -28,7 +27,7 @@ enum { LEND_MIN_BYTES = 4096 };
 /* Rounds of polling before a caller without room sleeps, and the shortest and longest sleep. */
 enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
 
-/* The queue of a lane, or of FY_MESSAGES, if a frame waits in it; else NULL. */
+/* The queue of a lane, or of FY_PACED, if a frame waits in it; else NULL. */
 static fy_queue *waiting(const ferry *f, int kind, int rank)
 {
     if (f->head.slow_lanes == 0)
@@ -37,9 +36,9 @@ static fy_queue *waiting(const ferry *f, int kind, int rank)
     return queue != NULL && queue->head != NULL ? queue : NULL;
 }
 
-bool fy_has_backlog(const ferry *f, fy_lane lane, int rank)
+bool fy_has_backlog(const ferry *f, int kind, int rank)
 {
-    return waiting(f, (int)lane, rank) != NULL;
+    return waiting(f, kind, rank) != NULL;
 }
 
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank)
@@ -48,15 +47,14 @@ size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank)
     return queue != NULL ? queue->bytes : 0;
 }
 
-__attribute__((cold)) size_t fy_answer_bytes(const ferry *f, int rank)
+__attribute__((cold)) size_t fy_answer_bytes(ferry *f, int rank)
 {
-    const fy_queue *messages = fy_credit_is_withdrawn(f) ? NULL : waiting(f, FY_MESSAGES, rank);
-    return fy_backlog_bytes(f, FY_DATA, rank) + (messages != NULL ? messages->bytes : 0);
+    const fy_queue *paced = f->head.pacing->withheld(f) ? NULL : waiting(f, FY_PACED, rank);
+    return fy_backlog_bytes(f, FY_DATA, rank) + (paced != NULL ? paced->bytes : 0);
 }
 
-size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes)
+size_t *fy_kept_bytes(ferry *f)
 {
-    *limit_bytes = f->options.waiting_bytes;
     return &f->kept_bytes;
 }
 
@@ -65,7 +63,7 @@ size_t fy_waiting_bytes(const ferry *f)
     return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->head.owed_bytes + f->tags.bytes;
 }
 
-static int check_kept(ferry *f, const char *call, const char *why)
+int fy_check_kept(ferry *f, const char *call, const char *why)
 {
     size_t waiting_bytes = fy_waiting_bytes(f);
     if (waiting_bytes <= f->options.waiting_bytes)
@@ -78,29 +76,18 @@ static int check_kept(ferry *f, const char *call, const char *why)
 
 int fy_check_room(ferry *f, const char *call)
 {
-    return f->head.depth == 0 ? 0 : check_kept(f, call, "");
-}
-
-int fy_message_check(ferry *f)
-{
-    if (f->head.depth == 0 && f->head.carried == 0)
-        return 0;
-    return check_kept(f, "object_send",
-                      f->head.depth != 0
-                          ? ""
-                          : "; an uninstalled object is not installed yet, or its type "
-                            "is not registered");
+    return f->head.depth == 0 ? 0 : fy_check_kept(f, call, "");
 }
 
 /* Takes the packet on success. */
 static __attribute__((cold)) bool keep(ferry *f, int kind, fy_packet *packet)
 {
     bool filled = waiting(f, kind, packet->rank) != NULL;
-    if (kind == FY_MESSAGES && fy_route_join(f, packet->rank, &packet->frame) != 0)
+    if (kind == FY_PACED && f->head.pacing->join(f, packet->rank, &packet->frame) != 0)
         return false;
     if (!fy_queue_set_push(&f->backlog, (uint32_t)(packet->rank * FY_BACKLOGS + kind), packet)) {
-        if (kind == FY_MESSAGES)
-            fy_route_leave(f, &packet->frame);
+        if (kind == FY_PACED)
+            f->head.pacing->leave(f, &packet->frame);
         return false;
     }
     f->head.slow_lanes += !filled;
@@ -112,8 +99,8 @@ static __attribute__((cold)) bool keep(ferry *f, int kind, fy_packet *packet)
 static void drop_first(ferry *f, fy_queue *queue)
 {
     fy_packet *packet = fy_queue_set_unlink(&f->backlog, queue, NULL);
-    if (queue->key % FY_BACKLOGS == FY_MESSAGES)
-        fy_route_leave(f, &packet->frame);
+    if (queue->key % FY_BACKLOGS == FY_PACED)
+        f->head.pacing->leave(f, &packet->frame);
     fy_packet_destroy(&f->packets, packet);
     f->head.slow_lanes -= queue->head == NULL;
 }
@@ -130,10 +117,8 @@ static int no_memory(ferry *f, int rank, size_t size_bytes)
 static __attribute__((cold)) int keep_copy(ferry *f, int kind, int rank, const fy_frame *frame,
                                            const char *call)
 {
-    fy_lane lane = kind == FY_MESSAGES ? FY_DATA : (fy_lane)kind;
-    int error = call == NULL          ? 0
-                : kind == FY_MESSAGES ? fy_message_check(f)
-                                      : fy_check_room(f, call);
+    fy_lane lane = kind == FY_PACED ? FY_DATA : (fy_lane)kind;
+    int error = call == NULL ? 0 : fy_check_room(f, call);
     if (error != 0)
         return error;
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
@@ -208,47 +193,15 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     return send_or_keep(f, lane, rank, frame, NULL);
 }
 
-/* Whether this rank's own messages to objects on `rank` have to wait. */
-static inline bool must_wait(const ferry *f, int rank)
+static int keep_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    return fy_credit_is_withdrawn(f) ||
-           (f->head.slow_lanes != 0 &&
-            (waiting(f, FY_MESSAGES, rank) != NULL || waiting(f, FY_DATA, rank) != NULL));
+    return keep_copy(f, FY_PACED, rank, frame, call);
 }
 
-/* A message of this rank goes to the port only if it need not wait: see fy_message_send. */
-static int send_message(ferry *f, int rank, const fy_frame *frame, const char *call)
+int fy_paced_keep(ferry *f, int rank, const fy_frame *frame)
 {
-    bool waits = rank != f->head.rank && must_wait(f, rank);
-    return waits ? keep_copy(f, FY_MESSAGES, rank, frame, call) : send_data(f, rank, frame, call);
-}
-
-static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, bool own,
-                                                         const fy_frame *frame)
-{
-    const char *call = own ? "object_send" : NULL;
-    if (f->head.profile != NULL)
-        return send_counted(f, rank, frame, call, own ? send_message : send_data);
-    return own ? send_message(f, rank, frame, call) : send_data(f, rank, frame, call);
-}
-
-int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
-{
-    fy_peer *peer = fy_peer_of(f, rank);
-    int error = FERRY_EAGAIN;
-    if (peer == NULL)
-        return FERRY_ENOMEM;
-    /* The fast path of send_message_slowly. */
-    if (f->head.profile == NULL && f->head.slow_lanes == 0 && rank != f->head.rank &&
-        (!own || fy_credit_is_plenty(f)))
-        error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame);
-    if (error != 0)
-        error = send_message_slowly(f, rank, own, frame);
-    if (error != 0)
-        return error;
-    peer->work_sent++;
-    fy_credit_count(f, frame);
-    return 0;
+    return f->head.profile != NULL ? send_counted(f, rank, frame, NULL, keep_paced)
+                                   : keep_paced(f, rank, frame, NULL);
 }
 
 /* Waits a little for room at a peer: polls, then sleeps for pauses that grow. */
@@ -257,7 +210,7 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
     if (fy_progress(f, tasks) > 0)
         *patience = (fy_patience){0};
     else
-        f->credit.unseen_bytes = 0; /* nothing has come, so no token */
+        f->head.unseen_bytes = 0; /* nothing has come */
     if (patience->rounds++ < ROOM_ROUNDS)
         return;
     if (patience->pause_ns == 0)
@@ -274,31 +227,13 @@ static inline fy_doing begin_waiting(ferry *f, int rank)
     return fy_account_enter(f, FY_DOING_SEND);
 }
 
-/* A rank that never finds its ring full never polls, and would not learn that it has lost credit.
- * So it looks at the control lane whenever it has sent a part of what its credit allows. */
-static __attribute__((cold, noinline)) bool pace(ferry *f, uint64_t object, int rank, bool look)
+__attribute__((cold)) void fy_paced_wait(ferry *f, int rank, bool (*waits)(ferry *f, int rank))
 {
-    const fy_route *route = fy_route_find(f, object);
-    if (route != NULL)
-        rank = route->rank;
-    if (look)
-        (void)fy_control_look(f);
-    if (!must_wait(f, rank))
-        return look;
     fy_doing before = begin_waiting(f, rank);
     fy_patience patience = {0};
-    while (f->head.carried == 0 && must_wait(f, rank))
+    while (waits(f, rank))
         wait_for_room(f, true, &patience);
     fy_account_leave(f, before);
-    return true;
-}
-
-bool fy_message_pace(ferry *f, uint64_t object, int rank)
-{
-    enum { PARTS = 8 };
-    bool look = f->credit.unseen_bytes >= f->options.backlog_bytes / PARTS;
-    return (look || f->head.slow_lanes != 0 || !fy_credit_is_plenty(f)) &&
-           pace(f, object, rank, look);
 }
 
 static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)
@@ -417,9 +352,9 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     return error == 0 ? 0 : port_failed(f, rank, error);
 }
 
-__attribute__((cold)) int fy_messages_release(ferry *f, int rank)
+__attribute__((cold)) int fy_paced_release(ferry *f, int rank)
 {
-    for (fy_queue *queue; (queue = waiting(f, FY_MESSAGES, rank)) != NULL;) {
+    for (fy_queue *queue; (queue = waiting(f, FY_PACED, rank)) != NULL;) {
         int error = send_data(f, rank, &queue->head->frame, NULL);
         if (error == FERRY_ENOMEM)
             return error;
@@ -432,16 +367,16 @@ __attribute__((cold)) int fy_messages_release(ferry *f, int rank)
 static int flush_queue(ferry *f, fy_queue *queue)
 {
     int count = 0;
-    bool messages = queue->key % FY_BACKLOGS == FY_MESSAGES;
-    if (messages && waiting(f, FY_DATA, queue->head->rank) != NULL)
+    bool paced = queue->key % FY_BACKLOGS == FY_PACED;
+    if (paced && waiting(f, FY_DATA, queue->head->rank) != NULL)
         return 0;
-    while (queue->head != NULL && !(messages && fy_credit_is_withdrawn(f))) {
+    while (queue->head != NULL && !(paced && f->head.pacing->withheld(f))) {
         const fy_packet *head = queue->head;
         int error =
             f->head.ops->transport.send(f->head.port, FY_APP, head->lane, head->rank, &head->frame);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
             break;
-        fy_credit_count(f, &head->frame);
+        fy_unseen_count(f, &head->frame);
         drop_first(f, queue);
         count++;
     }

@@ -93,8 +93,8 @@ static void tell(ferry *f, fy_why *why)
         fy_why_line(why, "nothing to do for %.2f s", fy_why_age(f, f->head.account.quiet_ns));
     if (f->head.account.base == FY_DOING_SEND && f->taker != f->head.rank)
         fy_why_line(why,
-                    fy_credit_is_withdrawn(f) ? "no credit to send to rank %d"
-                                              : ">%d has not taken what this rank sends",
+                    f->head.pacing->withheld(f) ? "no credit to send to rank %d"
+                                                : ">%d has not taken what this rank sends",
                     f->taker);
     tell_operations(f, why);
     tell_groups(f, why);

@@ -25,7 +25,6 @@
 
 #include "base/alloc.h"
 #include "core/fail.h"
-#include "core/message.h"
 #include "object/delivery.h"
 #include "object/ends.h"
 #include "object/entry.h"
@@ -104,7 +103,7 @@ static void give_up(ferry *f, fy_entry *entry, int error)
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
     entry->record = NULL;
-    *fy_carried_of(f) -= record->due;
+    fy_objects_of(f)->carried -= record->due;
     fy_queued_list_fail(f, &record->late, error);
     fy_record_destroy(objects, record);
 }
@@ -192,7 +191,7 @@ static fy_verdict hear_of_carried(ferry *f, int source, ferry_object object, uin
     if (fy_record_state(f, entry->record) != FY_AWAITED)
         return FY_TAKEN;
     entry->record->from = source;
-    *fy_carried_of(f) += !entry->record->due;
+    fy_objects_of(f)->carried += !entry->record->due;
     entry->record->due = true;
     if (home != objects->rank)
         fy_location_send(f, home, object, FY_PLACE_ASK, movement);

@@ -7,7 +7,7 @@
 
 /* Whether an object went from this rank to the place that its entry names, and no rank has reported
  * it from there yet. CARRIED: the program takes it there, and no message waits for it. ANNOUNCED:
- * messages may wait, so both ranks count it in fy_carried_of. */
+ * messages may wait, so both ranks count it in fy_objects.carried. */
 enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED, FY_ANNOUNCED };
 
 /* A slot of the directory: the knowledge of this rank about an object. `sequence` is not beside

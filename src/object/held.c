@@ -1,6 +1,6 @@
 /* Bytes held: how many bytes of each origin this rank keeps. These are queued messages that are not
  * tasks, and forwarded messages that wait for room. If an origin passes the limit, this rank sends
- * it a token, which stops its messages to objects (core/credit.c). The token is taken back when
+ * it a token, which stops its messages to objects (credit.c). The token is taken back when
  * half of the limit is gone. Only messages that were in flight come meanwhile. So all that is ever
  * held of an origin is a few times the limit and what rings hold.
  *
@@ -10,10 +10,11 @@
  * together, tasks included, take too much, every origin gets a token. Two kinds of queued messages
  * carry no token: messages before their turn that the helper ships, and tasks. A task runs without
  * any message that a token stops, so tasks free their memory by themselves. Application thread. */
-#include "core/message.h"
+#include "core/membership.h"
 #include "core/outgoing.h"
 #include "object/delivery.h"
 #include "object/object.h"
+#include "object/pacing.h"
 
 /* Whether the origin must have a token: this rank holds more of it than the limit or, once it has a
  * token, than half the limit. */
@@ -43,7 +44,7 @@ static bool tell(ferry *f, fy_held *held, int tokens)
 static void renew(ferry *f)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
-    uint32_t epoch = fy_credit_epoch(f);
+    uint32_t epoch = fy_peer_shifts(f);
     size_t index = 0;
     if (store->epoch == epoch)
         return;

@@ -15,7 +15,6 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/membership.h"
-#include "core/message.h"
 #include "core/operation.h"
 #include "core/profile.h"
 #include "core/work.h"
@@ -161,7 +160,7 @@ fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record)
     if (entry->record != NULL) {
         held = entry->record->late;
         entry->record->late = (fy_queued_list){0};
-        *fy_carried_of(objects->f) -= entry->record->due;
+        objects->carried -= entry->record->due;
         fy_record_destroy(objects, entry->record);
     }
     entry->record = record;
@@ -388,7 +387,7 @@ void fy_unregistered_retry(ferry *f)
     fy_arrival *first = objects->unregistered;
     objects->unregistered = NULL;
     for (const fy_arrival *at = first; at != NULL; at = at->next)
-        --*fy_carried_of(f);
+        --fy_objects_of(f)->carried;
     if (first != NULL)
         arrivals_return(f, first);
 }
@@ -398,7 +397,7 @@ static void set_aside(fy_objects *objects, fy_arrival *arrival)
 {
     arrival->next = objects->unregistered;
     objects->unregistered = arrival;
-    ++*fy_carried_of(objects->f);
+    ++objects->carried;
 }
 
 int fy_arrivals_install(ferry *f)

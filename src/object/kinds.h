@@ -10,6 +10,7 @@ enum {
     FY_KIND_ARRIVAL,                      /* control lane, either thread: a migrating object */
     FY_KIND_PIGGYBACK,                    /* a migrating object in the frame of its message */
     FY_KIND_HANDOVER,                     /* the knowledge of a leaving rank about objects */
+    FY_KIND_CREDIT,                       /* control lane, either thread: tokens (credit.c) */
 };
 
 #endif

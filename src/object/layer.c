@@ -5,7 +5,7 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/loss.h"
-#include "core/message.h"
+#include "core/membership.h"
 #include "core/outgoing.h"
 #include "object/cost.h"
 #include "object/delivery.h"
@@ -15,6 +15,7 @@
 #include "object/foreign.h"
 #include "object/kinds.h"
 #include "object/moves.h"
+#include "object/pacing.h"
 #include "object/protocol.h"
 #include "object/store_calls.h"
 
@@ -37,10 +38,8 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
     objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
-    size_t limit_bytes;
-    size_t *kept_bytes = fy_kept_bytes(f, &limit_bytes);
-    if (fy_message_store_init(&objects->messages, fy_credit_bytes(f), limit_bytes / 2,
-                              kept_bytes) != 0)
+    if (fy_message_store_init(&objects->messages, options->backlog_bytes,
+                              options->waiting_bytes / 2, fy_kept_bytes(f)) != 0)
         goto free_directory;
     objects->f = f;
     objects->keeper.handler = UINT16_MAX;
@@ -56,6 +55,7 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
     fy_list_init(&objects->done);
     fy_list_init(&objects->spares);
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
+    ((fy_head *)(void *)f)->pacing = &fy_message_pacing;
     if (fy_costs_init(f) != 0)
         goto free_queued;
     if (objects->costs != NULL)
@@ -103,6 +103,7 @@ static __attribute__((cold)) void close_layer(ferry *f)
                (unsigned long long)objects->unhandled);
     fy_costs_fini(objects);
     fy_table_fini(&objects->directory);
+    fy_table_fini(&objects->routes);
     fy_names_fini(&objects->names);
     fy_message_store_fini(&objects->messages);
     for (fy_link *link; (link = fy_list_pop(&objects->spares)) != NULL;)
@@ -141,7 +142,7 @@ static int progress(ferry *f)
     if (!fy_list_empty(&objects->ready))
         count += fy_ready_run(f);
     if (objects->messages.unsettled ||
-        (objects->messages.tokens != 0 && objects->messages.epoch != fy_credit_epoch(f)))
+        (objects->messages.tokens != 0 && objects->messages.epoch != fy_peer_shifts(f)))
         fy_held_settle(f, true);
     if (objects->store != NULL)
         objects->store->progress(f);
@@ -190,6 +191,7 @@ static const fy_kind_info kinds[] = {
     [FY_KIND_PIGGYBACK - FY_KINDS_OF_OBJECT] = {fy_piggyback_frame, NULL, "piggybacked object",
                                                 FY_FRAME_ASKS | FY_FRAME_TAGGED},
     [FY_KIND_HANDOVER - FY_KINDS_OF_OBJECT] = {fy_handover_frame, NULL, "handover", 0},
+    [FY_KIND_CREDIT - FY_KINDS_OF_OBJECT] = {fy_credit_frame, NULL, "credit", 0},
 };
 
 const fy_layer_ops fy_object_layer = {

@@ -39,6 +39,12 @@ typedef struct fy_keeper {
     void (*kept)(ferry *f, fy_record *record);
 } fy_keeper;
 
+/* Whether this rank may send messages to objects (credit.c). Written under the control lock. */
+typedef struct fy_credit {
+    _Atomic uint32_t epoch;
+    atomic_int tokens; /* while there are any of this epoch, it must not */
+} fy_credit;
+
 typedef struct fy_objects {
     ferry *f;
     int rank, ranks;
@@ -49,6 +55,11 @@ typedef struct fy_objects {
     fy_type *types;
     uint16_t type_count;
     fy_message_store messages;
+    fy_credit credit;
+    fy_table routes; /* of objects to which messages wait (route.c); made with the first */
+    /* The number of objects that the program took from this rank, will install here, or whose type
+     * it has still to register. While there are any, no call waits for room or credit. */
+    uint32_t carried;
     fy_link spares; /* unused records, FY_SPARES_MAX at most */
     uint32_t spare_count;
     size_t count;          /* objects here */

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "core/handler.h"
-#include "core/message.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
 #include "core/why.h"
@@ -13,6 +12,7 @@
 #include "object/delivery.h"
 #include "object/entry.h"
 #include "object/object.h"
+#include "object/pacing.h"
 #include "object/wire.h"
 
 enum { SMALL_BYTES = 256 };
@@ -236,7 +236,7 @@ static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entr
                              const ferry_message *message, bool *kept)
 {
     fy_record *record = entry->record;
-    if ((fy_in_handler(f) || *fy_carried_of(f) != 0) && fy_message_check(f) != 0)
+    if ((fy_in_handler(f) || fy_objects_of(f)->carried != 0) && fy_message_check(f) != 0)
         return FERRY_EAGAIN;
     const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
     *kept = fy_message_keep(f, record, &envelope, message);

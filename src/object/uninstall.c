@@ -11,7 +11,6 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/membership.h"
-#include "core/message.h"
 #include "object/delivery.h"
 #include "object/entry.h"
 #include "object/execution.h"
@@ -60,7 +59,7 @@ static int unseal(ferry *f, const ferry_move_info *info, int source, size_t *siz
 void fy_entry_met(fy_objects *objects, fy_entry *entry)
 {
     entry->left = FY_SEEN;
-    --*fy_carried_of(objects->f);
+    --objects->carried;
 }
 
 void fy_entry_announce(fy_objects *objects, fy_entry *entry)
@@ -68,7 +67,7 @@ void fy_entry_announce(fy_objects *objects, fy_entry *entry)
     fy_location_send(objects->f, entry->guess, (ferry_object){entry->object}, FY_PLACE_CARRIED,
                      entry->movement);
     entry->left = FY_ANNOUNCED;
-    ++*fy_carried_of(objects->f);
+    ++objects->carried;
 }
 
 void fy_record_depart(ferry *f, fy_record *record, int rank)

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "core/kinds.h"
-#include "core/message.h"
 #include "core/operation.h"
 #include "core/work.h"
 #include "object/delivery.h"
@@ -189,7 +188,7 @@ static uint32_t carried(world *w)
 {
     uint32_t sum = 0;
     for (int rank = 0; rank < RANKS; rank++)
-        sum += *fy_carried_of(w->job.f[rank]);
+        sum += fy_objects_of(w->job.f[rank])->carried;
     return sum;
 }
 
@@ -263,7 +262,7 @@ static void test_carried_objects_are_not_told_ahead(void **state)
     post(&w, 1, object, w.accounts[1].count);
     job_settle(&w.job);
     CHECK(guess(&w, 1, object) == 2);
-    CHECK(*fy_carried_of(w.job.f[1]) == 0 && carried(&w) == 2);
+    CHECK(fy_objects_of(w.job.f[1])->carried == 0 && carried(&w) == 2);
     CHECK(ferry_object_install(w.job.f[3], &info[1], data, 2) == 0);
     job_settle(&w.job);
     CHECK(carried(&w) == 0 && w.accounts[3].handled == 1);

@@ -145,7 +145,7 @@ mutant quiesce_counts src/core/quiesce.c 'bool balanced = created == finished;' 
 mutant port_early src/port/sim/wire.c 'channel->early->number == channel->expected' '0' 5
 mutant port_acknowledged src/port/sim/wire.c 'queue->first->number < number' \
     'queue->first->number <= number' 5
-mutant backlog_passed src/core/send.c 'return waiting(f, (int)lane, rank) != NULL;' 'return false;' 5
+mutant backlog_passed src/core/send.c 'return waiting(f, kind, rank) != NULL;' 'return false;' 5
 mutant work_unfinished src/object/forward.c 'fy_work_finished(f, 1);' ';' 5
 mutant late_left src/object/migrate.c 'while (record->late.head != NULL) {' 'while (0) {' 5
 mutant held_dropped src/object/install.c 'fy_record_admit(f, record, &held);' '(void)&held;' 5
@@ -173,13 +173,15 @@ mutant route_ignored src/object/send.c 'if (route != NULL) {' 'if (0) {' 4
 mutant route_here src/object/send.c 'entry->record != NULL && route == NULL' \
     'entry->record != NULL' 4
 mutant route_movement src/object/send.c 'movement = route->movement;' '' 4
-mutant route_ended src/core/route.c '--route->count == 0' '--route->count != 0' 4
+mutant route_ended src/object/route.c '--route->count == 0' '--route->count != 0' 4
 mutant tokens_kept src/object/held.c 'give && tell(f, h, -(int)h->tokens)' 'false' 4
 mutant token_forgotten src/object/held.c 'fy_held_of(store, queued->envelope.origin)->tokens++;' ';' 4
-mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memory' 4
+mutant tokens_added src/object/credit.c 'fetch_add_explicit(&credit->tokens, tokens' \
+    'fetch_add_explicit(&credit->tokens, 1' 4
 mutant held_grows src/object/queued.c 'if (queued->counted)' 'if (0)' 4
 mutant held_unheard src/object/queued.c 'held->tokens != 0 && held->bytes' '0 && held->bytes' 4
-mutant carrier_waits src/core/send.c 'f->head.carried == 0 && must_wait' 'must_wait' 4
+mutant carrier_waits src/object/pacing.c 'fy_objects_of(f)->carried == 0 && must_wait' \
+    'must_wait' 4
 mutant carrier_unknown src/object/uninstall.c 'fy_location_send(objects->f, entry->guess' \
     '(void)(objects->f, entry->guess' 4
 mutant queue_unseen src/core/send.c 'f->head.slow_lanes += !filled;' ';' 4

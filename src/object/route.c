@@ -9,8 +9,7 @@
  *
  * Invariant: an object has a route exactly while `count` messages to it wait in the queue of
  * `route->rank`. Application thread only. */
-#include "core/message.h"
-#include "core/rank.h"
+#include "object/pacing.h"
 
 /* Frames of objects name theirs, and what the sender knew of its place (object/wire.h). */
 static inline uint64_t object_of(const fy_frame *frame)
@@ -20,15 +19,17 @@ static inline uint64_t object_of(const fy_frame *frame)
 
 const fy_route *fy_route_find(const ferry *f, uint64_t object)
 {
-    return f->routes.slots == NULL ? NULL : fy_table_find(&f->routes, object);
+    const fy_table *routes = &fy_objects_of(f)->routes;
+    return routes->slots == NULL ? NULL : fy_table_find(routes, object);
 }
 
 int fy_route_join(ferry *f, int rank, const fy_frame *frame)
 {
     void *slot = NULL;
-    if (f->routes.slots == NULL && fy_table_init(&f->routes, sizeof(fy_route)) != 0)
+    fy_table *routes = &fy_objects_of(f)->routes;
+    if (routes->slots == NULL && fy_table_init(routes, sizeof(fy_route)) != 0)
         return FERRY_ENOMEM;
-    if (fy_table_insert(&f->routes, object_of(frame), &slot) != 0)
+    if (fy_table_insert(routes, object_of(frame), &slot) != 0)
         return FERRY_ENOMEM;
     fy_route *route = slot;
     if (route->count++ == 0) {
@@ -40,7 +41,8 @@ int fy_route_join(ferry *f, int rank, const fy_frame *frame)
 
 void fy_route_leave(ferry *f, const fy_frame *frame)
 {
-    fy_route *route = fy_table_find(&f->routes, object_of(frame));
+    fy_table *routes = &fy_objects_of(f)->routes;
+    fy_route *route = fy_table_find(routes, object_of(frame));
     if (--route->count == 0)
-        fy_table_remove(&f->routes, route);
+        fy_table_remove(routes, route);
 }
