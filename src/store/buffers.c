@@ -1,9 +1,11 @@
 /* Buffers: memory of images, and of data of flat types, that is used again.
  *
  * The system clears each page of new memory when the page is first touched. That can take longer
- * than to read the page from disk. So the store keeps large buffers that are free, as long as they
- * and the objects are within the budget. Data servers and computing engines keep one more, because
- * an object that migrates is read without room. Very large buffers ask for huge pages.
+ * than to read the page from disk. So the store keeps large buffers that are free. These and the
+ * objects take at most the budget and one buffer. An object that is used before it was read ahead
+ * needs that one. While objects are only created, none is read. Data servers and computing engines
+ * always keep one, because an object that migrates is read without room. Very large buffers ask for
+ * huge pages.
  *
  * A free buffer is in the list `buffers`, linked by its own first bytes. It is aligned for the
  * disk. Threads: the list is under the lock of the disk's crew. */
@@ -78,14 +80,19 @@ void fy_buffer_give(ferry_store *s, void *buffer)
     atomic_fetch_add_explicit(&s->idle_bytes, data_bytes(buffer), memory_order_relaxed);
 }
 
-void fy_buffers_trim(ferry_store *s, uint64_t most_bytes)
+void fy_buffers_trim(ferry_store *s)
 {
+    uint64_t resident_bytes = s->stats.resident_bytes, budget_bytes = s->stats.budget_bytes;
     /* relaxed: as in remove_buffer */
-    if (atomic_load_explicit(&s->idle_bytes, memory_order_relaxed) <= most_bytes)
+    if (atomic_load_explicit(&s->idle_bytes, memory_order_relaxed) + resident_bytes <= budget_bytes)
         return;
     fy_crew_lock(&s->disk.crew);
-    fy_link *kept = s->percolation != NULL ? s->buffers.prev : NULL;
-    while (s->idle_bytes > most_bytes && s->buffers.next != kept)
+    fy_link *newest = s->buffers.prev;
+    /* relaxed: a counter */
+    if (newest != &s->buffers && atomic_load_explicit(&s->reads, memory_order_relaxed) != 0)
+        budget_bytes += data_bytes(newest);
+    fy_link *kept = s->percolation != NULL ? newest : &s->buffers;
+    while (s->buffers.next != kept && s->idle_bytes + resident_bytes > budget_bytes)
         free(remove_buffer(s, s->buffers.next));
     fy_crew_unlock(&s->disk.crew);
 }

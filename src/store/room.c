@@ -28,9 +28,7 @@ void fy_store_count(ferry_store *s, uint64_t more_bytes, uint64_t less_bytes)
     s->stats.resident_bytes += more_bytes - less_bytes;
     if (s->stats.resident_bytes > s->stats.peak_bytes)
         s->stats.peak_bytes = s->stats.resident_bytes;
-    fy_buffers_trim(s, s->stats.resident_bytes < s->stats.budget_bytes
-                           ? s->stats.budget_bytes - s->stats.resident_bytes
-                           : 0);
+    fy_buffers_trim(s);
 }
 
 void fy_stored_uncount(fy_stored *item)

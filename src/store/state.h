@@ -143,8 +143,8 @@ void *fy_buffer_take(ferry_store *s, size_t size_bytes);
 /* Keeps memory of malloc to be used again, or frees it. NULL is ignored. [any thread, lock held] */
 void fy_buffer_give(ferry_store *s, void *buffer);
 
-/* Frees buffers until those that are kept have at most `most_bytes`. With percolation one stays. */
-void fy_buffers_trim(ferry_store *s, uint64_t most_bytes);
+/* Frees buffers until they and the objects have at most the budget and one buffer. */
+void fy_buffers_trim(ferry_store *s);
 
 /* Has the data of a flat type in buffers. */
 void fy_buffers_serve(ferry_store *s, fy_type *type);
