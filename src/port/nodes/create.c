@@ -10,12 +10,13 @@
 #include "base/error.h"
 #include "port/nodes/relay.h"
 
-/* How long a rank that leaves waits until its messages are received. */
-#define FLUSH_NS UINT64_C(1000000000)
+/* How long a rank waits until its messages are received when all others have said goodbye. They
+ * receive until they have heard this rank's. */
+#define LAST_FLUSH_NS UINT64_C(60000000000)
 
-void fy_nodes_flush(nodes_port *p)
+void fy_nodes_flush(nodes_port *p, uint64_t limit_ns)
 {
-    uint64_t end = fy_clock_now_ns() + FLUSH_NS;
+    uint64_t end = fy_clock_now_ns() + limit_ns;
     for (bool leaving = true; leaving && fy_clock_now_ns() < end;) {
         lock(p);
         fy_nodes_pump(p, FY_CONTROL);
@@ -153,8 +154,8 @@ bool fy_nodes_port_linger(nodes_port *p)
 
 bool fy_nodes_port_destroy(nodes_port *p)
 {
-    fy_nodes_flush(p);
     bool heard = p->farewells >= (uint32_t)(p->world - p->node->count);
+    fy_nodes_flush(p, heard && !p->has_lost ? LAST_FLUSH_NS : FLUSH_NS);
     if (p->has_lost && (!heard || p->leaving != NULL))
         return false;
     fy_nodes_undelivered_free(p, &p->self);

@@ -323,7 +323,7 @@ static void nodes_close(fy_port *port)
     for (int rank = 0; rank < p->world; rank++)
         for (int lane = 0; lane < FY_LANES && p->place[rank] < 0; lane++)
             fy_nodes_tell(p, &p->self, (fy_lane)lane, rank, NOTICES_BYE);
-    fy_nodes_flush(p);
+    fy_nodes_flush(p, FLUSH_NS);
     lock(p);
     fy_nodes_drop(p, &p->self);
     p->closed = true;

@@ -353,9 +353,10 @@ void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 
 extern const fy_port_ops fy_nodes_ops; /* with the name of no binding */
 
-/* Waits until the binding has sent everything, or the ranks that should receive it have left or
- * take nothing any more. */
-void fy_nodes_flush(nodes_port *p);
+/* create.c. Waits until the binding has sent everything, for `limit_ns` at most: the ranks that
+ * should receive it may take nothing any more. */
+#define FLUSH_NS UINT64_C(1000000000)
+void fy_nodes_flush(nodes_port *p, uint64_t limit_ns);
 
 /* port.c */
 /* Makes the port; takes nothing. All ranks have joined their segments. */
