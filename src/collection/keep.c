@@ -5,8 +5,8 @@
  * turn, or comes while the element moves, waits among the element's tasks. Later ones follow it
  * there, so that the order of their sender is kept. */
 #include "collection/state.h"
+#include "object/calls.h"
 #include "object/object.h"
-#include "object/store_calls.h"
 
 /* Whether no message waits for the element, but for its own that runs a step. While costs are
  * counted, each message has a task. */

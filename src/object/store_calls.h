@@ -1,8 +1,8 @@
-/* Store calls: the functions that a store and this layer have for each other. */
+/* Store calls: the functions of a store, for this layer. */
 #ifndef FY_OBJECT_STORE_CALLS_H
 #define FY_OBJECT_STORE_CALLS_H
 
-#include "object/record.h"
+#include "object/calls.h"
 
 /* The calls of a store (src/store) for the objects of this rank. The application thread makes all.
  */
@@ -21,17 +21,5 @@ typedef struct fy_object_store {
     void (*progress)(ferry *f);      /* part of every poll */
     void (*end)(ferry *f);           /* the layer closes; all records are freed */
 } fy_object_store;
-
-/* The functions that stores and collections call: a table takes less space than exported functions.
- */
-typedef struct fy_object_calls {
-    fy_object_state (*state)(ferry *f, const fy_record *record);
-    bool (*unlink)(ferry *f, fy_record *record);
-    void (*rest)(ferry *f, fy_record *record);
-    void (*note_loss)(ferry *f, int error, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
-    void (*lock)(ferry *f);
-    void (*unlock)(ferry *f);
-} fy_object_calls;
 
 #endif
