@@ -2,9 +2,10 @@
  *
  * The application thread begins jobs. Threads of the disk do them. Reads come first, because the
  * program waits for them. The threads are started with the first job. If there are none, a write is
- * done when it is begun, and nothing is read ahead. In the simulator a job is also done when it is
- * begun. If the simulated disk takes time, the job stays BUSY until its virtual time has come. A
- * caller that waits for it lets that time pass. There images are read ahead too.
+ * done when it is begun, and nothing is read ahead. That is also so while jobs usually take less
+ * time than to hand them over, as they do from the page cache. In the simulator a job is also done
+ * when it is begun. If the simulated disk takes time, the job stays BUSY until its virtual time has
+ * come. A caller that waits for it lets that time pass. There images are read ahead too.
  *
  * Invariants, under the lock: a QUEUED job is in a queue. A BUSY job belongs to the thread that
  * does it, with the image, place and size of its item. The image exists while its job is QUEUED,
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "core/fail.h"
 #include "store/state.h"
@@ -42,23 +44,54 @@ static void end_job(fy_disk *disk, fy_stored *item, int error)
     fy_crew_tell_end(&disk->crew);
 }
 
+/* A job that takes less than HAND_OVER_NS is not worth a thread. */
+enum { HAND_OVER_NS = 30000, SLOW_NS = 8 * HAND_OVER_NS };
+
 /* Does a BUSY job. */
-static int do_job(fy_stored *item)
+static int do_job(fy_stored *item, uint64_t *took_ns)
 {
     char why[FY_STORE_WHY_BYTES];
+    uint64_t begun_ns = fy_clock_now_ns();
+    int error = 0;
     if (item->job.writes)
-        return fy_stored_put(item);
-    return fy_stored_get(item, why) ? 0 : EIO;
+        error = fy_stored_put(item);
+    else if (!fy_stored_get(item, why))
+        error = EIO;
+    *took_ns = fy_clock_now_ns() - begun_ns;
+    return error;
 }
 
-/* Does a job that was queued. [lock held, which it gives back meanwhile] */
+/* Notes how long a job took. One that took very long counts as slow, not as more. [lock held] */
+static void note_time(fy_disk *disk, bool writes, uint64_t took_ns)
+{
+    uint64_t *usual_ns = &disk->usual_ns[writes];
+    *usual_ns = (7 * *usual_ns + (took_ns < SLOW_NS ? took_ns : SLOW_NS)) / 8;
+}
+
+/* A job of a simulated disk is done, and ends when its time has come. [lock held] */
+static void end_later(fy_disk *disk, fy_stored *item, int error)
+{
+    fy_link *before = disk->later.prev;
+    while (before != &disk->later &&
+           ((const fy_job *)(const void *)before)->due_ns > item->job.due_ns)
+        before = before->prev;
+    item->job.error = error;
+    fy_list_insert(before->next, &item->job.link);
+}
+
+/* Does a job in this thread. [lock held, which it gives back meanwhile] */
 static void serve_one(fy_disk *disk, fy_stored *item)
 {
+    uint64_t took_ns = 0;
     item->job.work = FY_WORK_BUSY;
     fy_crew_unlock(&disk->crew);
-    int error = do_job(item);
+    int error = do_job(item, &took_ns);
     fy_crew_lock(&disk->crew);
-    end_job(disk, item, error);
+    note_time(disk, item->job.writes, took_ns);
+    if (item->job.due_ns != 0)
+        end_later(disk, item, error);
+    else
+        end_job(disk, item, error);
 }
 
 static void *serve(void *arg)
@@ -117,17 +150,6 @@ static void await_end(ferry_store *s)
         fy_crew_await_end(&s->disk.crew);
 }
 
-/* A job of a simulated disk is done, and ends when its time has come. [lock held] */
-static void end_later(fy_disk *disk, fy_stored *item, int error)
-{
-    fy_link *before = disk->later.prev;
-    while (before != &disk->later &&
-           ((const fy_job *)(const void *)before)->due_ns > item->job.due_ns)
-        before = before->prev;
-    item->job.error = error;
-    fy_list_insert(before->next, &item->job.link);
-}
-
 int fy_jobs_open(ferry_store *s, int threads)
 {
     fy_disk *disk = &s->disk;
@@ -136,6 +158,7 @@ int fy_jobs_open(ferry_store *s, int threads)
     disk->read = pread;
     disk->write = pwrite;
     disk->limit = disk->simulator != NULL ? 0 : threads;
+    disk->usual_ns[false] = disk->usual_ns[true] = SLOW_NS;
     fy_list_init(&disk->reads);
     fy_list_init(&disk->writes);
     fy_list_init(&disk->later);
@@ -156,38 +179,42 @@ void fy_jobs_close(ferry_store *s)
     (void)close(s->disk.fd);
 }
 
-/* Begins a job, or does it if there are no threads. [lock held, which it gives back] */
-static void begin(fy_stored *item, bool writes)
+/* Whether a thread is to do a job that begins. Starts one for it if there can be more. [lock held]
+ */
+static bool wants_thread(fy_disk *disk, bool writes)
+{
+    if (disk->crew.count != 0 && disk->usual_ns[writes] < HAND_OVER_NS)
+        return false;
+    if (disk->crew.count < disk->limit && !fy_crew_add(&disk->crew, serve, disk))
+        disk->limit = disk->crew.count;
+    return disk->crew.count != 0;
+}
+
+/* Begins a job. Returns whether it was queued for a thread; else it is done. [lock held, which it
+ * gives back] */
+static bool begin(fy_stored *item, bool writes)
 {
     fy_disk *disk = &item->store->disk;
     fy_job *job = &item->job;
     job->writes = writes;
     job->due_ns = 0;
-    if (disk->crew.count < disk->limit && !fy_crew_add(&disk->crew, serve, disk))
-        disk->limit = disk->crew.count;
-    bool queued = disk->crew.count != 0;
-    job->work = queued ? FY_WORK_QUEUED : FY_WORK_BUSY;
+    bool queued = wants_thread(disk, writes);
     if (queued) {
+        job->work = FY_WORK_QUEUED;
         fy_list_insert(writes ? &disk->writes : &disk->reads, &job->link);
         disk->untold++;
+    } else {
+        serve_one(disk, item);
     }
     fy_crew_unlock(&disk->crew);
-    if (queued)
-        return;
-    int error = do_job(item);
-    fy_crew_lock(&disk->crew);
-    if (job->due_ns != 0)
-        end_later(disk, item, error);
-    else
-        end_job(disk, item, error);
-    fy_crew_unlock(&disk->crew);
+    return queued;
 }
 
-void fy_job_write(fy_stored *item)
+bool fy_job_write(fy_stored *item)
 {
     enter(item->store);
     item->job.valid = true;
-    begin(item, true);
+    return begin(item, true);
 }
 
 bool fy_job_read(fy_stored *item)
@@ -202,7 +229,7 @@ bool fy_job_read(fy_stored *item)
         return false;
     }
     item->image = image;
-    begin(item, false);
+    (void)begin(item, false);
     return true;
 }
 

@@ -141,8 +141,7 @@ static void write_image(ferry_store *s, fy_stored *item)
     item->kept = false;
     item->leaving = true;
     s->leaving_bytes += item->image_bytes;
-    fy_job_write(item);
-    if (s->disk.crew.count == 0)
+    if (!fy_job_write(item))
         fy_store_reap(s);
 }
 

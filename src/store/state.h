@@ -81,10 +81,11 @@ typedef struct fy_disk {
     ssize_t (*read)(int fd, void *buffer, size_t size_bytes, off_t offset);
     ssize_t (*write)(int fd, const void *buffer, size_t size_bytes, off_t offset);
     int fd;
-    size_t align_bytes; /* alignment of addresses, offsets and lengths, a power of two */
-    fy_port *simulator; /* says how jobs end, which are done when they are begun; NULL: threads */
-    int limit;          /* of threads */
-    int untold;         /* queued jobs of which no thread was told; under the crew's lock */
+    size_t align_bytes;   /* alignment of addresses, offsets and lengths, a power of two */
+    fy_port *simulator;   /* says how jobs end, which are done when they are begun; NULL: threads */
+    int limit;            /* of threads */
+    int untold;           /* queued jobs of which no thread was told; under the crew's lock */
+    uint64_t usual_ns[2]; /* how long a read [0] or a write [1] takes; under the crew's lock */
     fy_crew crew;
     fy_link reads, writes; /* queued */
     fy_link later;         /* of a simulated disk: BUSY jobs that are done, by `due_ns` */
@@ -187,8 +188,9 @@ void fy_jobs_end(ferry_store *s);
 /* Closes the file, after fy_jobs_end. */
 void fy_jobs_close(ferry_store *s);
 
-/* Begins to write the image. A thread takes the job after fy_jobs_start at the latest. */
-void fy_job_write(fy_stored *item);
+/* Begins to write the image. Returns whether the job was queued. A thread takes it after
+ * fy_jobs_start at the latest. */
+bool fy_job_write(fy_stored *item);
 
 /* Begins to read the image, unless it is in memory or is being read. Returns false without memory
  * or threads. A thread takes the job as above. */

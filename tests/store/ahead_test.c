@@ -1,6 +1,7 @@
 /* Goal: what a store writes and reads beside the rank is right, and what it reads ahead is what
  * runs next. Method: a disk whose writes wait at a gate, while objects are used, destroyed and
  * moved; rounds of messages, beside a store that reads nothing ahead. */
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,6 +199,19 @@ static void try_blocks(size_t bytes, uint32_t flags)
     job_close(&job);
 }
 
+/* A disk that takes its time: threads serve it, and those that were woken look for work. */
+static ssize_t slow_read(int fd, void *buffer, size_t size_bytes, off_t offset)
+{
+    (void)usleep(100);
+    return pread(fd, buffer, size_bytes, offset);
+}
+
+static ssize_t slow_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
+{
+    (void)usleep(100);
+    return pwrite(fd, buffer, size_bytes, offset);
+}
+
 static const fy_object_calls *true_calls;
 
 /* From here on the helper thread may read the image, to migrate the object. */
@@ -227,6 +241,8 @@ static void test_store_rests_objects_with_valid_images(void **state)
     fy_object_calls calls = *true_calls;
     calls.rest = checked_rest;
     a.store->objects->calls = &calls;
+    a.store->disk.read = slow_read;
+    a.store->disk.write = slow_write;
     create_all(f, &a);
     for (int i = 0; i < 4 * OBJECTS; i++) {
         send_add(f, &a, a.objects[i % OBJECTS], 1);
@@ -243,19 +259,6 @@ static long sleeps_of_others(void)
     struct rusage all, own;
     CHECK(getrusage(RUSAGE_SELF, &all) == 0 && getrusage(RUSAGE_THREAD, &own) == 0);
     return all.ru_nvcsw - own.ru_nvcsw;
-}
-
-/* A disk that takes its time, so that threads that were woken look for work. */
-static ssize_t slow_read(int fd, void *buffer, size_t size_bytes, off_t offset)
-{
-    (void)usleep(100);
-    return pread(fd, buffer, size_bytes, offset);
-}
-
-static ssize_t slow_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
-{
-    (void)usleep(100);
-    return pwrite(fd, buffer, size_bytes, offset);
 }
 
 /* A rank that needs an object now reads it, and writes the one in its room, without a thread. It
@@ -293,6 +296,57 @@ static void test_store_hands_over_nothing_that_it_waits_for(void **state)
     try_alone(true);
 }
 
+/* Calls of the disk, and how many of them this thread has made. */
+static pthread_t application;
+static atomic_int calls, own_calls;
+
+static void count_call(void)
+{
+    atomic_fetch_add(&calls, 1);
+    atomic_fetch_add(&own_calls, pthread_equal(pthread_self(), application) != 0);
+}
+
+static ssize_t counted_read(int fd, void *buffer, size_t size_bytes, off_t offset)
+{
+    count_call();
+    return pread(fd, buffer, size_bytes, offset);
+}
+
+static ssize_t counted_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
+{
+    count_call();
+    return pwrite(fd, buffer, size_bytes, offset);
+}
+
+/* The page cache takes less time than to hand a job to a thread. */
+static void test_store_hands_over_nothing_that_is_quick(void **state)
+{
+    (void)state;
+    enum { TURNS = 100 };
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    a.store->disk.read = counted_read;
+    a.store->disk.write = counted_write;
+    application = pthread_self();
+    create_all(f, &a);
+    for (int i = 0; i < OBJECTS; i++)
+        assert_int_equal(ferry_balance_add(f, a.objects[i], NULL), 0);
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = 0; i < OBJECTS; i++)
+            send_add(f, &a, a.objects[i], 1);
+        while (a.handled < (turn + 1) * OBJECTS) {
+            (void)ferry_poll(f);
+            (void)usleep(50); /* threads have time to do what they were given */
+        }
+    }
+    assert_true(stats_of(&a).ahead_reads > TURNS);
+    assert_true(own_calls * 100 > calls * 92);
+    job_close(&job);
+}
+
 static void test_store_copies_no_blocks(void **state)
 {
     (void)state;
@@ -312,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_store_closes_while_it_writes),
         cmocka_unit_test(test_store_reads_ahead),
         cmocka_unit_test(test_store_hands_over_nothing_that_it_waits_for),
+        cmocka_unit_test(test_store_hands_over_nothing_that_is_quick),
         cmocka_unit_test(test_store_copies_no_blocks),
         cmocka_unit_test(test_store_rests_objects_with_valid_images),
     };
