@@ -30,7 +30,8 @@ public_functions()
 # performance has less than 150 lines: what it does not hold is in docs/lab.
 rule_lengths()
 {
-    code | xargs awk '
+    : >"$scratch/lengths"
+    code | xargs awk -v lengths="$scratch/lengths" '
         function file_end() {
             if (lines > 1000) printf "%s:%d: file of %d lines, at most 1000\n", file, lines, lines
             else if (lines > 500) printf "note: %s has %d lines, aim below 500\n", file, lines
@@ -41,6 +42,7 @@ rule_lengths()
         /^\{/ { open = FNR }
         /^\}/ && open {
             n = FNR - open - 1
+            if (FILENAME ~ /^src\//) print n >lengths
             if (n > 70) printf "%s:%d: function of %d lines, at most 70: %s\n", file, open, n, head
             else if (n > 40) printf "note: %s:%d: %d lines, aim below 40: %s\n", file, open, n, head
             open = 0
@@ -48,6 +50,16 @@ rule_lengths()
         END { file_end() }' >"$scratch/out"
     grep '^note:' "$scratch/out"
     grep -v '^note:' "$scratch/out" >"$found"
+    # One in two, ten and a hundred of all functions of src may be longer than these.
+    sort -n "$scratch/lengths" | awk '
+        function most(percent, lines,    n) {
+            n = length_of[int((NR * percent + 99) / 100)]
+            if (n > lines)
+                printf "src: %d%% of the functions have at most %d lines; should be %d\n",
+                    percent, n, lines
+        }
+        { length_of[NR] = $1 }
+        END { most(50, 9); most(90, 21); most(99, 34) }' >>"$found"
     [ ! -f docs/performance.md ] || awk 'END {
         if (NR >= 150) printf "%s:%d: page of %d lines, below 150\n", FILENAME, NR, NR
     }' docs/performance.md >>"$found"

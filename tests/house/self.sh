@@ -109,7 +109,13 @@ spoil()
 
 to() { printf '%b' "$2" >>"$root/$1"; }
 lines() { awk -v n="$1" 'BEGIN { while (n-- > 0) print "    (void)0;" }'; }
-long_function() { { printf '\nvoid fy_long(void)\n{\n'; lines 71; echo '}'; } >>"$root/src/base/b.c"; }
+long_function() { { printf '\nvoid fy_long(void)\n{\n'; lines "$1"; echo '}'; } >>"$root/src/base/b.c"; }
+# One function of ten lines more than the tree has of others.
+ten_lines()
+{
+    count=$(cat "$root"/src/*/*.c | grep -c '^{')
+    while [ "$((count -= 1))" -ge -1 ]; do long_function 10; done
+}
 replace() { sed -i "$2" "$root/$1"; }
 old_name()
 {
@@ -137,7 +143,9 @@ silent=$?
 
 case $rule in
 lengths)
-    spoil 'a function of 71 lines' long_function
+    spoil 'a function of 71 lines' long_function 71
+    spoil 'a function of 35 lines in less than a hundred' long_function 35
+    spoil 'functions of ten lines, more than half of all' ten_lines
     spoil 'a file of 1,001 lines' to src/base/b.c "$(lines 1001)"
     spoil 'a page of performance of 150 lines' to docs/performance.md "$(lines 150)"
     ;;
