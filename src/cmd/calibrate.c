@@ -232,10 +232,8 @@ int cmd_calibrate(int argc, char **argv)
             extent = quick;
             continue;
         }
-        if (option != 'o') {
-            fprintf(stderr, "Try `ferry calibrate --help`.\n");
-            return CMD_USAGE_STATUS;
-        }
+        if (option != 'o')
+            return cmd_wrong_usage("calibrate");
         output = optarg;
     }
     if (optind < argc) {

@@ -8,6 +8,10 @@
 #define CMD_USAGE_STATUS 2
 #define CMD_LAUNCH_STATUS 125 /* the job could not be made */
 
+/* Says on standard error where the help of `ferry COMMAND` is. Returns the status of wrong usage.
+ */
+int cmd_wrong_usage(const char *command);
+
 /* Reads the number of ranks that option -`letter` of `ferry COMMAND` gives into `*out`. False: it
  * is not a number from 1 to `max`. A line on standard error says so. */
 bool cmd_read_ranks(const char *command, int letter, const char *text, int max, int *out);

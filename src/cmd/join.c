@@ -43,8 +43,7 @@ int cmd_join(int argc, char **argv)
             fprintf(stderr, "ferry join: \"%s\": expected a program after the folder\n", argv[1]);
         else
             fprintf(stderr, "ferry join: expected a folder and a program\n");
-        fprintf(stderr, "Try `ferry join --help`.\n");
-        return CMD_USAGE_STATUS;
+        return cmd_wrong_usage("join");
     }
     return run_and_watch(argv);
 }

@@ -4,6 +4,12 @@
 
 #include "cmd/cmd.h"
 
+int cmd_wrong_usage(const char *command)
+{
+    fprintf(stderr, "Try `ferry %s --help`.\n", command);
+    return CMD_USAGE_STATUS;
+}
+
 bool cmd_read_ranks(const char *command, int letter, const char *text, int max, int *out)
 {
     char *end;

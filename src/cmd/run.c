@@ -48,12 +48,6 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int wrong_usage(void)
-{
-    fprintf(stderr, "Try `ferry run --help`.\n");
-    return CMD_USAGE_STATUS;
-}
-
 /* Returns 0 if there is a job to run, -1 if only the help was asked for, else the exit status. */
 static int read_options(int argc, char **argv, ferry_launch_options *options)
 {
@@ -65,20 +59,20 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
             if (strcmp(optarg, "p") == 0 && optind < argc) /* -np N, as in mpirun */
                 optarg = argv[optind++];
             if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks))
-                return wrong_usage();
+                return cmd_wrong_usage("run");
             break;
         case 'm':
             if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks_max))
-                return wrong_usage();
+                return cmd_wrong_usage("run");
             break;
         case 'd':
             if (!cmd_set_servers("run", option, optarg))
-                return wrong_usage();
+                return cmd_wrong_usage("run");
             break;
         case 'j':
             if (*optarg == '\0' || *optarg == '-') {
                 fprintf(stderr, "ferry run: --join: \"%s\"; expected a folder to make\n", optarg);
-                return wrong_usage();
+                return cmd_wrong_usage("run");
             }
             options->join = optarg;
             break;
@@ -95,7 +89,7 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
             fputs(help, stdout);
             return -1;
         default:
-            return wrong_usage();
+            return cmd_wrong_usage("run");
         }
     }
     return 0;
@@ -128,17 +122,17 @@ int cmd_run(int argc, char **argv)
         return status < 0 ? 0 : status;
     if (optind == argc) {
         fprintf(stderr, "ferry run: expected a program to run\n");
-        return wrong_usage();
+        return cmd_wrong_usage("run");
     }
     if (options.ranks_max != 0 && options.ranks_max < options.ranks) {
         fprintf(stderr,
                 "ferry run: -m %d: room for fewer than the %d ranks of -n; expected %d or "
                 "more\n",
                 options.ranks_max, options.ranks, options.ranks);
-        return wrong_usage();
+        return cmd_wrong_usage("run");
     }
     if (!cmd_check_servers("run", options.ranks))
-        return wrong_usage();
+        return cmd_wrong_usage("run");
     say_ignored(&options);
     status = ferry_launch(&options, argv + optind);
     if (status < 0) {

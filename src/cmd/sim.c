@@ -181,19 +181,15 @@ int cmd_sim(int argc, char **argv)
             fputs(help, stdout);
             return 0;
         }
-        if (!cmd_sim_option("sim", option, optarg)) {
-            fprintf(stderr, "Try `ferry sim --help`.\n");
-            return CMD_USAGE_STATUS;
-        }
+        if (!cmd_sim_option("sim", option, optarg))
+            return cmd_wrong_usage("sim");
     }
     if (optind == argc) {
-        fprintf(stderr, "ferry sim: expected a program to run\nTry `ferry sim --help`.\n");
-        return CMD_USAGE_STATUS;
+        fprintf(stderr, "ferry sim: expected a program to run\n");
+        return cmd_wrong_usage("sim");
     }
-    if (!cmd_sim_check_servers("sim")) {
-        fprintf(stderr, "Try `ferry sim --help`.\n");
-        return CMD_USAGE_STATUS;
-    }
+    if (!cmd_sim_check_servers("sim"))
+        return cmd_wrong_usage("sim");
     if (!set("FERRY_PORT", "sim"))
         return CMD_LAUNCH_STATUS;
     bool opened;

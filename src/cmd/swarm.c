@@ -390,19 +390,15 @@ int cmd_swarm(int argc, char **argv)
             fputs(help, stdout);
             return 0;
         }
-        if (!read_option(&s, option, optarg)) {
-            fprintf(stderr, "Try `ferry swarm --help`.\n");
-            return CMD_USAGE_STATUS;
-        }
+        if (!read_option(&s, option, optarg))
+            return cmd_wrong_usage("swarm");
     }
     if (optind == argc) {
-        fprintf(stderr, "ferry swarm: expected a program to run\nTry `ferry swarm --help`.\n");
-        return CMD_USAGE_STATUS;
+        fprintf(stderr, "ferry swarm: expected a program to run\n");
+        return cmd_wrong_usage("swarm");
     }
-    if (!check_starved(&s) || !cmd_sim_check_servers("swarm")) {
-        fprintf(stderr, "Try `ferry swarm --help`.\n");
-        return CMD_USAGE_STATUS;
-    }
+    if (!check_starved(&s) || !cmd_sim_check_servers("swarm"))
+        return cmd_wrong_usage("swarm");
     s.argv = argv + optind;
     for (char **argument = s.argv + 1; *argument != NULL; argument++)
         if (strncmp(*argument, "--seeds", strlen("--seeds")) == 0)

@@ -34,12 +34,6 @@ static int fail(const char *job, const char *why)
     return EXIT_FAILURE;
 }
 
-static int wrong_usage(void)
-{
-    fprintf(stderr, "Try `ferry why --help`.\n");
-    return CMD_USAGE_STATUS;
-}
-
 /* The number of a process; 0: `text` is not one. */
 static pid_t process_of(const char *text)
 {
@@ -131,12 +125,12 @@ int cmd_why(int argc, char **argv)
     if (argc != 2) {
         fprintf(stderr, "ferry why: %d jobs: expected the number of one process, or none\n",
                 argc - 1);
-        return wrong_usage();
+        return cmd_wrong_usage("why");
     }
     pid_t pid = process_of(argv[1]);
     if (pid == 0) {
         (void)fail(argv[1], "expected the number of a process");
-        return wrong_usage();
+        return cmd_wrong_usage("why");
     }
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return fail(argv[1], "there is no such process; expected that which started the ranks, or "

@@ -51,12 +51,6 @@ typedef struct request {
     bool terms, json, csv, help;
 } request;
 
-static int wrong_usage(void)
-{
-    fprintf(stderr, "Try `ferry model --help`.\n");
-    return CMD_USAGE_STATUS;
-}
-
 static bool read_options(int argc, char **argv, request *r)
 {
     int option;
@@ -187,7 +181,7 @@ static int print_report(const request *r, const model_study *study, model_report
 {
     if (report->runs[0].ranks == 0) {
         fprintf(stderr, "ferry model: a list of times does not tell how many ranks; expected -n\n");
-        return wrong_usage();
+        return cmd_wrong_usage("model");
     }
     report->fit = model_fit_tasks(&report->tasks);
     if (study->count > 0)
@@ -214,20 +208,20 @@ static int command(int argc, char **argv, model_report *report)
     model_study study = {.count = 0};
     char error[MODEL_ERROR_BYTES];
     if (!read_options(argc, argv, &r))
-        return wrong_usage();
+        return cmd_wrong_usage("model");
     if (r.help) {
         fputs(help, stdout);
         return 0;
     }
     if (argc - optind != 1) {
         fprintf(stderr, "ferry model: %d lists of tasks: expected one\n", argc - optind);
-        return wrong_usage();
+        return cmd_wrong_usage("model");
     }
     if (r.ranks != NULL && !read_ranks(r.ranks, report))
-        return wrong_usage();
+        return cmd_wrong_usage("model");
     if (r.study != NULL && !model_study_read(r.study, &study, error)) {
         fprintf(stderr, "ferry model: %s\n", error);
-        return wrong_usage();
+        return cmd_wrong_usage("model");
     }
     if (!read_all(&r, argv[optind], report))
         return EXIT_FAILURE;

@@ -100,12 +100,6 @@ static bool write_all(const pictures *p)
     return true;
 }
 
-static int wrong_usage(void)
-{
-    fprintf(stderr, "Try `ferry report --help`.\n");
-    return CMD_USAGE_STATUS;
-}
-
 /* Reads the run in `folder`. Once it was read it is one of `runs`, even if the rest fails, so that
  * the caller frees it. */
 static bool add_run(pictures *p, const char *folder)
@@ -138,13 +132,13 @@ int cmd_report(int argc, char **argv)
         if (option == 's')
             continue;
         if (option != 'o' && option != 'd')
-            return wrong_usage();
+            return cmd_wrong_usage("report");
         *(option == 'o' ? &p.folder : &p.during) = optarg;
     }
     if (optind == argc || argc - optind > RUNS_MAX) {
         fprintf(stderr, "ferry report: %d runs: expected 1 to %d folders\n", argc - optind,
                 RUNS_MAX);
-        return wrong_usage();
+        return cmd_wrong_usage("report");
     }
     if (p.folder == NULL)
         p.folder = argv[optind];

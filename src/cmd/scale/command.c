@@ -336,10 +336,8 @@ static int command(int argc, char **argv, request *r)
         fprintf(stderr, "ferry scale: %d traces: expected one\n", argc - optind);
     else if (good && r->rank_count == 0)
         fprintf(stderr, "ferry scale: expected -n with one or more numbers of ranks\n");
-    if (!good || argc - optind != 1 || r->rank_count == 0) {
-        fprintf(stderr, "Try `ferry scale --help`.\n");
-        return CMD_USAGE_STATUS;
-    }
+    if (!good || argc - optind != 1 || r->rank_count == 0)
+        return cmd_wrong_usage("scale");
     return run(r, argv[optind]);
 }
 
