@@ -323,24 +323,37 @@ int ferry_collection_remove(ferry_collection *c, ferry_index index)
     return error != 0 ? error : fy_names_send(c, fy_index_key(c, index), &message, NULL);
 }
 
+int fy_collection_check_words(const ferry_collection *c, const char *call,
+                              const ferry_message *message, int words_max)
+{
+    if (message == NULL || message->word_count > words_max ||
+        (message->data == NULL && message->size_bytes != 0))
+        return fy_fail(
+            c->f, FERRY_EINVAL,
+            "%s: the message is NULL, or has %u words (at most %d), or has bytes at NULL", call,
+            message != NULL ? message->word_count : 0, words_max);
+    return 0;
+}
+
+int fy_collection_check_message(const ferry_collection *c, const char *call,
+                                const ferry_message *message)
+{
+    int error = fy_collection_check_words(c, call, message, FERRY_WORDS_MAX);
+    if (error == 0 && fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
+        error = fy_fail(c->f, FERRY_EINVAL,
+                        "%s: handler %u was not registered by ferry_object_handler_register on "
+                        "this rank",
+                        call, message->handler.index);
+    return error;
+}
+
 int ferry_collection_send(ferry_collection *c, ferry_index index, const ferry_message *message,
                           const ferry_track *track)
 {
     int error = check_index(c, "collection_send", index);
-    if (error != 0)
-        return error;
-    if (message == NULL || message->word_count > FERRY_WORDS_MAX ||
-        (message->data == NULL && message->size_bytes != 0))
-        return fy_fail(c->f, FERRY_EINVAL,
-                       "collection_send: the message is NULL, or has %u words (at most %d), or "
-                       "has bytes at NULL",
-                       message != NULL ? message->word_count : 0, FERRY_WORDS_MAX);
-    if (fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
-        return fy_fail(c->f, FERRY_EINVAL,
-                       "collection_send: handler %u was not registered by "
-                       "ferry_object_handler_register on this rank",
-                       message->handler.index);
-    return fy_names_send(c, fy_index_key(c, index), message, track);
+    if (error == 0)
+        error = fy_collection_check_message(c, "collection_send", message);
+    return error != 0 ? error : fy_names_send(c, fy_index_key(c, index), message, track);
 }
 
 ferry_element *ferry_collection_next(ferry_collection *c, const ferry_element *after)

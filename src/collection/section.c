@@ -190,23 +190,15 @@ static int mark_homes(const ferry_collection *c, const ferry_section *s, bool *h
 int ferry_collection_send_section(ferry_collection *c, const ferry_section *section,
                                   const ferry_message *message)
 {
-    if (message == NULL || message->word_count > FERRY_WORDS_MAX ||
-        (message->data == NULL && message->size_bytes != 0))
-        return fy_fail(c->f, FERRY_EINVAL,
-                       "collection_send_section: the message is NULL, or has %u words (at most "
-                       "%d), or has bytes at NULL",
-                       message != NULL ? message->word_count : 0, FERRY_WORDS_MAX);
-    if (fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
-        return fy_fail(c->f, FERRY_EINVAL,
-                       "collection_send_section: handler %u was not registered by "
-                       "ferry_object_handler_register on this rank",
-                       message->handler.index);
+    int error = fy_collection_check_message(c, "collection_send_section", message);
+    if (error != 0)
+        return error;
     fy_section_head head = {.section = section_of(c, section), .message = *message};
     bool *homes = fy_calloc((size_t)c->ranks, sizeof *homes);
     unsigned char *data = fy_malloc(sizeof head + message->size_bytes);
-    int error = homes == NULL || data == NULL
-                    ? fy_fail(c->f, FERRY_ENOMEM, "collection_send_section: no memory")
-                    : mark_homes(c, &head.section, homes);
+    error = homes == NULL || data == NULL
+                ? fy_fail(c->f, FERRY_ENOMEM, "collection_send_section: no memory")
+                : mark_homes(c, &head.section, homes);
     if (error == 0) {
         head.message.data = NULL;
         memcpy(data, &head, sizeof head);

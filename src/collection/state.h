@@ -246,6 +246,12 @@ int fy_queues_flush(ferry_collection *c);
 /* A rank has gone: messages that wait for its answers fail. */
 void fy_queues_peer_gone(ferry_collection *c, int rank);
 void fy_queues_fini(ferry_collection *c);
+/* For `call`, which sends a message: FERRY_EINVAL if it is not valid, or has more words than
+ * `words_max`. The second also looks for its handler. */
+int fy_collection_check_words(const ferry_collection *c, const char *call,
+                              const ferry_message *message, int words_max);
+int fy_collection_check_message(const ferry_collection *c, const char *call,
+                                const ferry_message *message);
 /* ferry_collection_send, after its arguments were checked. */
 int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *message,
                   const ferry_track *track);

@@ -341,12 +341,9 @@ int ferry_step_send(ferry_collection *c, const ferry_element *element, ferry_ind
     uint64_t key = fy_index_key(c, index);
     if (key == 0)
         return fy_index_refuse(c, "step_send", index);
-    if (message == NULL || message->word_count > FERRY_WORDS_MAX - 2 ||
-        (message->data == NULL && message->size_bytes != 0))
-        return fy_fail(c->f, FERRY_EINVAL,
-                       "step_send: the message is NULL, or has %u words (at most %d), or has "
-                       "bytes at NULL",
-                       message != NULL ? message->word_count : 0, FERRY_WORDS_MAX - 2);
+    int error = fy_collection_check_words(c, "step_send", message, FERRY_WORDS_MAX - 2);
+    if (error != 0)
+        return error;
     ferry_message sent = *message;
     sent.handler = fy_collections_of(c->f)->step;
     sent.word_count = (uint8_t)(message->word_count + 2);
