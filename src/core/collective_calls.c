@@ -240,16 +240,3 @@ int ferry_barrier(ferry *f)
     int error = fy_collective_check_group(f, f->collectives.group, "barrier");
     return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);
 }
-
-int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
-                    size_t count)
-{
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = FERRY_ALLREDUCE,
-                                   .in = in,
-                                   .out = out,
-                                   .count = count,
-                                   .type = type,
-                                   .reduction = reduction};
-    return ferry_collective_run(f, &what);
-}

@@ -103,6 +103,12 @@ static int reduce(ferry *f, ferry_collective_kind kind, int root, ferry_type typ
     return ferry_collective_run(f, &what);
 }
 
+int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
+                    size_t count)
+{
+    return reduce(f, FERRY_ALLREDUCE, 0, type, reduction, in, out, count);
+}
+
 int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction reduction, const void *in,
                  void *out, size_t count)
 {

@@ -138,21 +138,6 @@ int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **ou
     return 0;
 }
 
-/* Tells the senders of queued messages that came with the object that these have left their rank.
- * FERRY_ENOMEM: some senders have not been told. It does no harm to tell one again. */
-static inline int tell_senders(ferry *f, const fy_record *record, const fy_queued_list *messages)
-{
-    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
-        if (queued->envelope.op == 0)
-            continue;
-        if (!fy_op_end_reserve(f))
-            return FERRY_ENOMEM;
-        fy_op_moved_remote(f, queued->envelope.origin, queued->envelope.op, ferry_rank(f),
-                           record->movement);
-    }
-    return 0;
-}
-
 fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record)
 {
     fy_entry *entry = fy_entry_find(objects, record->object); /* unpack may have moved it */
@@ -260,8 +245,8 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, co
     if (error != 0)
         return error;
     record->movement = migration->movement;
-    if (tell_senders(f, record, &record->pending) != 0 ||
-        tell_senders(f, record, &record->early) != 0)
+    if (fy_senders_tell(f, &record->pending, ferry_rank(f), record->movement) != 0 ||
+        fy_senders_tell(f, &record->early, ferry_rank(f), record->movement) != 0)
         return FERRY_ENOMEM;
     record->scheduled = migration->scheduled;
     record->load = migration->load;

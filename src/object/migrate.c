@@ -214,28 +214,13 @@ static int send_late(ferry *f, fy_record *record)
     return 0;
 }
 
-/* Tells the senders of queued messages that went with the object where these went. FERRY_ENOMEM:
- * some have not been told. It does no harm to tell one again. */
-static inline int tell_senders(ferry *f, const fy_record *record, const fy_queued_list *messages)
-{
-    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
-        if (queued->envelope.op == 0)
-            continue;
-        if (!fy_op_end_reserve(f))
-            return FERRY_ENOMEM;
-        fy_op_moved_remote(f, queued->envelope.origin, queued->envelope.op, record->target,
-                           record->movement + 1);
-    }
-    return 0;
-}
-
 static int drain_departed(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object);
     if (entry != NULL && entry->record == record) {
-        if (tell_senders(f, record, &record->pending) != 0 ||
-            tell_senders(f, record, &record->early) != 0 ||
+        if (fy_senders_tell(f, &record->pending, record->target, record->movement + 1) != 0 ||
+            fy_senders_tell(f, &record->early, record->target, record->movement + 1) != 0 ||
             fy_move_leaves(f, record->target,
                            record->pending.count + record->early.count + record->worked) != 0)
             return FERRY_ENOMEM;

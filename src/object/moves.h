@@ -2,6 +2,7 @@
 #ifndef FY_OBJECT_MOVES_H
 #define FY_OBJECT_MOVES_H
 
+#include "core/operation.h"
 #include "object/entry.h"
 #include "object/object.h"
 
@@ -34,6 +35,21 @@ int fy_record_send(ferry *f, fy_record *record);
 /* The data of an object have gone to `rank` by other means. It leaves as after a migration by
  * Ferry. [application thread] */
 void fy_record_depart(ferry *f, fy_record *record, int rank);
+
+/* Tells the senders of queued messages that these have moved to `rank`. FERRY_ENOMEM: some senders
+ * have not been told. It does no harm to tell one again. */
+static inline int fy_senders_tell(ferry *f, const fy_queued_list *messages, int rank,
+                                  uint32_t movement)
+{
+    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
+        if (queued->envelope.op == 0)
+            continue;
+        if (!fy_op_end_reserve(f))
+            return FERRY_ENOMEM;
+        fy_op_moved_remote(f, queued->envelope.origin, queued->envelope.op, rank, movement);
+    }
+    return 0;
+}
 
 /* Completes the moves of the objects on the list `done`. Returns how many. */
 int fy_done_drain(ferry *f);
