@@ -1,8 +1,8 @@
 #include "base/crew.h"
 
-#include <signal.h>
-
 #include <ferry/error.h>
+
+#include "base/thread.h"
 
 int fy_crew_open(fy_crew *crew)
 {
@@ -21,12 +21,8 @@ int fy_crew_open(fy_crew *crew)
 
 bool fy_crew_add(fy_crew *crew, void *(*entry)(void *arg), void *arg)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool added = crew->count < FY_CREW_MAX &&
-                 pthread_create(&crew->threads[crew->count], NULL, entry, arg) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool added =
+        crew->count < FY_CREW_MAX && fy_thread_create(&crew->threads[crew->count], entry, arg) == 0;
     crew->count += added;
     return added;
 }

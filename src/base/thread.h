@@ -3,6 +3,7 @@
 #define FY_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 
 typedef struct fy_thread_handle {
     pthread_t thread;
@@ -13,5 +14,17 @@ int fy_thread_start(fy_thread_handle *handle, void *(*entry)(void *arg), void *a
 
 /* Waits for its return. */
 void fy_thread_join(fy_thread_handle *handle);
+
+/* As pthread_create, for a thread of Ferry's own: it blocks all signals, which are for the
+ * program's threads. */
+static inline int fy_thread_create(pthread_t *thread, void *(*entry)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, entry, arg);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
 
 #endif

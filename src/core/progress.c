@@ -377,6 +377,15 @@ bool fy_rank_idle(ferry *f)
     return true;
 }
 
+uint64_t fy_patience_pause(ferry *f, fy_patience *patience)
+{
+    if (patience->pause_ns == 0)
+        patience->pause_ns = FY_PAUSE_MIN_NS;
+    else if (patience->pause_ns < FY_PAUSE_MAX_NS)
+        patience->pause_ns *= 2;
+    return f->head.ops->host.now(f->head.port) + patience->pause_ns;
+}
+
 /* The time at which a round must run although no frame comes. */
 static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns,
                                                                   fy_patience *patience)
@@ -388,15 +397,11 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     uint64_t timeout_ns = fy_ops_deadline(f);
     deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
     /* Nothing announces room at a peer, or memory for a frame that was left. */
-    enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
     if (f->head.slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
         f->head.ops->transport.pending(f->head.port, FY_DATA) ||
         /* relaxed: what is missed now is seen after the next round, which leaves the frame again */
         atomic_exchange_explicit(&f->control_left, false, memory_order_relaxed)) {
-        patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
-                             : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
-                                                                 : PAUSE_MAX_NS;
-        uint64_t at = f->head.ops->host.now(f->head.port) + patience->pause_ns;
+        uint64_t at = fy_patience_pause(f, patience);
         deadline_ns = at < deadline_ns ? at : deadline_ns;
     }
     return deadline_ns;

@@ -163,6 +163,11 @@ typedef struct fy_patience {
     uint64_t pause_ns; /* for waiting for room, which no frame announces */
 } fy_patience;
 
+/* The next pause of a caller that waits for room. Returns its end: the first takes FY_PAUSE_MIN_NS,
+ * each next one twice as long. */
+enum { FY_PAUSE_MIN_NS = 2000, FY_PAUSE_MAX_NS = 500 * 1000 };
+uint64_t fy_patience_pause(ferry *f, fy_patience *patience);
+
 /* One round. If there was no work, sleeps until there may be some, but not beyond `deadline_ns`.
  * The caller looks at its condition after each call. */
 int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *patience);

@@ -24,8 +24,8 @@ enum { SELF_BYTES_MAX = 64 * 1024 };
 /* Data of this size or more are worth lending. */
 enum { LEND_MIN_BYTES = 4096 };
 
-/* Rounds of polling before a caller without room sleeps, and the shortest and longest sleep. */
-enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
+/* Rounds of polling before a caller without room sleeps. */
+enum { ROOM_ROUNDS = 16 };
 
 /* The queue of a lane, or of FY_PACED, if a frame waits in it; else NULL. */
 static fy_queue *waiting(const ferry *f, int kind, int rank)
@@ -213,11 +213,7 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
         f->head.unseen_bytes = 0; /* nothing has come */
     if (patience->rounds++ < ROOM_ROUNDS)
         return;
-    if (patience->pause_ns == 0)
-        patience->pause_ns = ROOM_PAUSE_MIN_NS;
-    else if (patience->pause_ns < ROOM_PAUSE_MAX_NS)
-        patience->pause_ns *= 2;
-    fy_account_wait(f, f->head.ops->host.now(f->head.port) + patience->pause_ns);
+    fy_account_wait(f, fy_patience_pause(f, patience));
 }
 
 /* A call begins to wait until it can send to `rank`, for reports. */
@@ -294,7 +290,7 @@ static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *l
         if (fy_progress(f, false) > 0 || rounds++ < ROOM_ROUNDS)
             continue;
         uint64_t now = f->head.ops->host.now(f->head.port), pause = (now - start) / 8;
-        pause = pause < ROOM_PAUSE_MAX_NS ? pause : ROOM_PAUSE_MAX_NS;
+        pause = pause < FY_PAUSE_MAX_NS ? pause : FY_PAUSE_MAX_NS;
         fy_account_wait(f, now + pause);
     }
 }

@@ -7,13 +7,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "port/shm/layout.h"
 
 #define YIELDS 50
@@ -421,14 +421,9 @@ static int prepare(fy_nodes_relay *r)
     return error;
 }
 
-/* Starts the thread. It blocks all signals: they are for the program's threads. */
 static int start_thread(fy_nodes_relay *r)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&r->thread, NULL, run, r);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int error = fy_thread_create(&r->thread, run, r);
     return error == 0 ? 0
                       : fy_error_set(FERRY_ESYSTEM, "open: starting a relay: %s", strerror(error));
 }

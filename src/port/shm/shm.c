@@ -2,7 +2,6 @@
 #include "port/shm/port_state.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 
 static void free_state(shm_port *p)
 {
@@ -114,17 +114,12 @@ static void *run_helper(void *arg)
     return NULL;
 }
 
-/* The program's signals are for its own threads: the helper blocks all. */
 static int shm_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
 {
     shm_port *p = state_of(port);
     p->helper_entry = entry;
     p->helper_arg = arg;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&p->helper, NULL, run_helper, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int error = fy_thread_create(&p->helper, run_helper, p);
     if (error != 0)
         return fy_error_set(FERRY_ESYSTEM, "starting the helper thread: %s", strerror(error));
     return 0;
