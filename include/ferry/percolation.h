@@ -30,19 +30,20 @@ typedef struct ferry_percolation_options {
     }
 
 /* Divides the ranks and turns migration on. Each rank must have opened a store, whose budget limits
- * its memory. With 0 servers it only checks the options. Collective, before the first
- * ferry_balance_add. Borrows `options`. FERRY_EINVAL: no engine is left, a number is out of its
- * range, or ranks pass different `servers`. FERRY_ESTATE: a handler runs, this rank has no store, a
- * scheduler has started already, or FERRY_SCHEDULER names another. FERRY_EPEER: another rank could
- * not start. FERRY_ENOMEM. [app thread, not in handlers | polls | may block] dmcs.txt 2.2. */
+ * its memory. With 0 servers it only checks `options`. Collective, before the first
+ * ferry_balance_add. A rank that joins calls it alone, before it polls, and is an engine. Borrows
+ * `options`. FERRY_EINVAL: no engine is left, a number is out of range, or `servers` differs.
+ * FERRY_ESTATE: a handler runs, no store is open, a scheduler has started, or FERRY_SCHEDULER
+ * names another. FERRY_EPEER: another rank could not start. FERRY_ENOMEM. [app thread, not in
+ * handlers | polls | may block] dmcs.txt 2.2. */
 FERRY_API FERRY_MUST_USE int ferry_percolation_start(ferry *f,
                                                      const ferry_percolation_options *options);
 
 /* How many ranks are data servers; 0: none, or percolation has not started. Objects are best
  * created on servers, ranks 0 to this number - 1, or on all ranks if it is 0. An object stays at
  * the server that has created it. One that an engine has created goes to a server that its name
- * chooses. A rank that joins later is neither server nor engine: no object goes to it, and it must
- * not call ferry_percolation_start. [app thread, handlers | never blocks] dmcs.txt 2.2. */
+ * chooses. A rank that joins later and has not called ferry_percolation_start is neither server nor
+ * engine. [app thread, handlers | never blocks] dmcs.txt 2.2. */
 FERRY_API int ferry_percolation_servers(const ferry *f);
 
 /* Counts of this rank. */

@@ -1,4 +1,5 @@
 /* Assembler: on a data server, offers tokens to engines and moves the objects that they take. */
+#include "core/fail.h"
 #include "percolation/state.h"
 
 /* Chooses an engine that has asked: the one with the highest priority for the object. Engines with
@@ -10,7 +11,8 @@ static int choose_engine(ferry_scheduling *s, fy_percolation *p, const ferry_sch
     double best_priority = 0;
     for (int i = 0; i < p->ranks; i++) {
         int rank = (p->next_engine + i) % p->ranks;
-        if (!p->known_engines[rank].asked || p->known_engines[rank].object != 0)
+        const fy_known_engine *known = &p->known_engines[rank];
+        if (!known->present || !known->asked || known->object != 0)
             continue;
         double priority = ferry_scheduling_priority(s, item, rank);
         if (best < 0 || priority > best_priority) {
@@ -70,13 +72,34 @@ static void give(ferry_scheduling *s, fy_percolation *p, int rank)
     ferry_scheduling_migrate(s, item, rank);
 }
 
+/* Notes whether the engine accepts objects. A rank that has joined is an engine from its first
+ * request on. The request may come before this rank has heard of the other. */
+static void note_presence(const ferry_scheduling *s, fy_percolation *p, int rank)
+{
+    fy_known_engine *known = &p->known_engines[rank];
+    bool before = known->present;
+    known->present = (before || known->asked) && ferry_scheduling_accepts(s, rank);
+    p->engines += known->present - before;
+}
+
+static void take_request(ferry_scheduling *s, fy_percolation *p, int rank, uint64_t servers)
+{
+    if (rank < p->servers || servers != (uint64_t)p->servers) {
+        fy_log(s->f, "percolation: rank %d gets no objects: it says %llu servers, expected %d",
+               rank, (unsigned long long)servers, p->servers);
+        return;
+    }
+    p->known_engines[rank].asked = true;
+    note_presence(s, p, rank);
+}
+
 void fy_assembler_message(ferry_scheduling *s, fy_percolation *p, int source,
                           const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     fy_known_engine *known = &p->known_engines[source];
     bool offered = known->object != 0 && known->object == words[1];
     if (words[0] == FY_PERCOLATION_ASK) {
-        known->asked = true;
+        take_request(s, p, source, words[1]);
     } else if (words[0] == FY_PERCOLATION_TAKE && offered && known->item != NULL) {
         give(s, p, source);
     } else if (words[0] == FY_PERCOLATION_TAKE) {
@@ -91,14 +114,12 @@ void fy_assembler_message(ferry_scheduling *s, fy_percolation *p, int source,
 
 void fy_assembler_members(ferry_scheduling *s, fy_percolation *p)
 {
-    p->engines = 0;
     for (int rank = p->servers; rank < p->ranks; rank++) {
         fy_known_engine *known = &p->known_engines[rank];
-        known->present = known->present && ferry_scheduling_accepts(s, rank);
-        if (known->present) {
-            p->engines++;
+        bool before = known->present;
+        note_presence(s, p, rank);
+        if (!before || known->present)
             continue;
-        }
         known->asked = false;
         release(p, known);
     }

@@ -31,7 +31,7 @@ static void ask(ferry_scheduling *s, fy_percolation *p)
     for (int server = 0; server < p->servers; server++)
         if (p->askings[server] == FY_ASKING_NONE && ferry_scheduling_accepts(s, server)) {
             p->askings[server] = FY_ASKING_SENT;
-            fy_percolation_tell(s, server, FY_PERCOLATION_ASK, 0, 0);
+            fy_percolation_tell(s, server, FY_PERCOLATION_ASK, (uint64_t)p->servers, 0);
         }
 }
 

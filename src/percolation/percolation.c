@@ -255,6 +255,8 @@ int ferry_percolation_start(ferry *f, const ferry_percolation_options *options)
         return fy_fail(f, FERRY_ESTATE, "percolation_start: not allowed in a handler");
     /* No rank begins before all can, so the program may call again after an error. */
     int error = check(f, options, &known);
+    if (ferry_member_place(f, ferry_rank(f)) < 0) /* it has joined; the others balance already */
+        return error == 0 && known.servers != 0 ? prepare(f, &known) : error;
     error = agree(f, error, known.servers);
     if (error != 0 || known.servers == 0)
         return error;

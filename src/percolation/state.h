@@ -10,7 +10,7 @@
  * - engine.c, engine: asks servers, takes what it has room for, and runs tasks.
  * - terminator.c, engine: sends objects without tasks back to their servers.
  *
- * The words between ranks, always about one object:
+ * The words between ranks, about one object except in ASK:
  *
  *     engine                        server
  *       ASK                 ->        remembers the engine
@@ -18,6 +18,9 @@
  *       TAKE object         ->        the object migrates
  *       or DECLINE object   ->        the token is free again; the engine asks when it has room
  *                           <-      GONE object, instead of the object: it does not come
+ *
+ * A rank that joins and starts percolation is an engine. Servers learn of it by its first ASK. Its
+ * `servers` must be theirs, since it could not agree on that with them.
  *
  * An engine has one ASK or OFFER with each server at a time. It counts an object that it has
  * taken until the object arrives, GONE comes, or the server dies. So it never exceeds its budget,
@@ -56,7 +59,7 @@ typedef struct fy_line {
 
 /* An engine, as a server knows it. */
 typedef struct fy_known_engine {
-    bool present; /* it accepts objects, and has done so since percolation started */
+    bool present; /* it accepts objects, and is from the start or has asked */
     bool asked;
     uint64_t object;         /* whose token it was offered; 0: none */
     ferry_schedulable *item; /* the token; NULL: no more, or while the store packs the object */
