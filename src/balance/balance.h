@@ -116,10 +116,6 @@ void fy_parameters_check(const ferry_scheduling *s);
 /* FERRY_EINVAL: the name of a scheduler is NULL or too long. */
 int fy_scheduler_check_name(ferry *f, const char *name);
 
-/* Whether a scheduler has all functions that it must have. If it has not, the error text begins
- * with `whose`. */
-int fy_scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler);
-
 /* Finds the scheduler by its name and makes its state, once. FERRY_EINVAL: there is none of that
  * name; FERRY_ENOMEM. [application thread] */
 int fy_scheduler_prepare(ferry *f);

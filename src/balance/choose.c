@@ -59,6 +59,34 @@ static int look_in_bundle(const ferry_scheduling *s, const ferry_scheduler **out
     return fail_unknown(s, bundle);
 }
 
+static int read_scheduler(ferry *f, const ferry_scheduler *given, ferry_scheduler *out)
+{
+    return fy_read_sized(f, "ferry_scheduler", given, out, sizeof *out);
+}
+
+_Static_assert(offsetof(ferry_scheduler, message) ==
+                   offsetof(ferry_scheduler, name) + 8 * sizeof(void *),
+               "pointers without a gap");
+
+/* Whether a scheduler has all functions that it must have. If it has not, the error text begins
+ * with `whose`. */
+static int scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler)
+{
+    ferry_scheduler known;
+    int error = read_scheduler(f, scheduler, &known);
+    if (error != 0)
+        return error;
+    static const char parts[][9] = {"name",   "create", "destroy", "next",   "activate",
+                                    "notify", "remove", "empty",   "message"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const void *part; /* the struct has them in this order */
+        memcpy(&part, (const char *)&known.name + i * sizeof part, sizeof part);
+        if (part == NULL)
+            return fy_fail(f, FERRY_EINVAL, "%s: the scheduler has no %s", whose, parts[i]);
+    }
+    return 0;
+}
+
 static int open_foreign(ferry_scheduling *s, const ferry_scheduler **out)
 {
     const void *given = NULL;
@@ -67,7 +95,7 @@ static int open_foreign(ferry_scheduling *s, const ferry_scheduler **out)
     if (error != 0)
         return error;
     *out = given;
-    error = fy_scheduler_check(s->f, s->name, given);
+    error = scheduler_check(s->f, s->name, given);
     if (error != 0) {
         fy_foreign_close(s->plugin);
         s->plugin = NULL;
@@ -85,11 +113,6 @@ static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
         return look_in_bundle(s, out);
     *out = scheduler;
     return 0;
-}
-
-static int read_scheduler(ferry *f, const ferry_scheduler *given, ferry_scheduler *out)
-{
-    return fy_read_sized(f, "ferry_scheduler", given, out, sizeof *out);
 }
 
 /* Puts steering around the scheduler in use, whose name it keeps. */
@@ -140,33 +163,12 @@ int fy_scheduler_prepare(ferry *f)
     return 0;
 }
 
-_Static_assert(offsetof(ferry_scheduler, message) ==
-                   offsetof(ferry_scheduler, name) + 8 * sizeof(void *),
-               "pointers without a gap");
-
-int fy_scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler)
-{
-    ferry_scheduler known;
-    int error = read_scheduler(f, scheduler, &known);
-    if (error != 0)
-        return error;
-    static const char parts[][9] = {"name",   "create", "destroy", "next",   "activate",
-                                    "notify", "remove", "empty",   "message"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const void *part; /* the struct has them in this order */
-        memcpy(&part, (const char *)&known.name + i * sizeof part, sizeof part);
-        if (part == NULL)
-            return fy_fail(f, FERRY_EINVAL, "%s: the scheduler has no %s", whose, parts[i]);
-    }
-    return 0;
-}
-
 int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     if (scheduler == NULL)
         return fy_fail(f, FERRY_EINVAL, "scheduler_register: the scheduler is missing");
-    int error = fy_scheduler_check(f, "scheduler_register", scheduler);
+    int error = scheduler_check(f, "scheduler_register", scheduler);
     if (error != 0)
         return error;
     if (find_scheduler(s, scheduler->name) != NULL)

@@ -42,7 +42,8 @@ uint32_t fy_class_of(size_t units)
     return 8 + (e - 3) * 4 + (uint32_t)k - 1;
 }
 
-size_t fy_class_units(uint32_t size_class)
+/* The largest number of units of a class. */
+static size_t class_units(uint32_t size_class)
 {
     if (size_class < 8)
         return size_class + 1;
@@ -53,7 +54,7 @@ size_t fy_class_units(uint32_t size_class)
 
 size_t fy_class_bytes(uint32_t size_class)
 {
-    return fy_class_units(size_class) * FY_HEAP_ALIGN;
+    return class_units(size_class) * FY_HEAP_ALIGN;
 }
 
 /* The records and the blocks share the spans. Records come first, rounded up to whole lines. */
@@ -145,7 +146,8 @@ bool fy_block_starting(const fy_arena *arena, size_t offset, block *out)
     return block_at_offset(arena, offset, out) && out->start == offset;
 }
 
-size_t fy_block_live_bytes(const fy_arena *arena, const block *b, uint64_t record)
+/* The size of a block with this record, if it is live and can have that size; else 0. */
+static size_t block_live_bytes(const fy_arena *arena, const block *b, uint64_t record)
 {
     size_t most = b->kind == RUN_SMALL ? fy_class_bytes(b->size_class)
                                        : arena->span_count * FY_HEAP_SPAN_BYTES - b->start;
@@ -161,7 +163,7 @@ bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_byte
     /* acquire: pairs with the release in fy_heap_alloc */
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
     size_t at = (uintptr_t)address - (uintptr_t)data_of(arena, 0) - b.start;
-    size_t size = fy_block_live_bytes(arena, &b, record);
+    size_t size = block_live_bytes(arena, &b, record);
     return at < size && size_bytes <= size - at;
 }
 
@@ -171,7 +173,7 @@ bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *ou
     if (!fy_block_at(arena, address, &b))
         return false;
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
-    size_t size_bytes = fy_block_live_bytes(arena, &b, record);
+    size_t size_bytes = block_live_bytes(arena, &b, record);
     if (size_bytes == 0)
         return false;
     *out = (fy_block_memo){
@@ -191,7 +193,7 @@ size_t fy_arena_block_bytes(const fy_arena *arena, const void *address)
     if (!fy_block_at(arena, address, &b) || data_of(arena, 0) + b.start != (const char *)address)
         return 0;
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
-    return fy_block_live_bytes(arena, &b, record);
+    return block_live_bytes(arena, &b, record);
 }
 
 int fy_arena_release(const fy_arena *arena, void *address)

@@ -108,10 +108,8 @@ static inline uint32_t record_keeper(uint64_t record)
     return (uint32_t)(record_value(record) >> SIZE_BITS);
 }
 
-/* The size class for a number of units: 4 classes per doubling, exact up to 8. And the largest
- * number of units of a class. */
+/* The size class for a number of units: 4 classes per doubling, exact up to 8. */
 uint32_t fy_class_of(size_t units);
-size_t fy_class_units(uint32_t size_class);
 
 /* Geometry of a run of small blocks. */
 size_t fy_class_bytes(uint32_t size_class);
@@ -120,9 +118,6 @@ size_t fy_run_spans(uint32_t size_class);
 size_t fy_run_first(uint32_t size_class); /* offset of block 0 in its run */
 _Atomic uint64_t *fy_run_record(const fy_arena *arena, size_t span, uint32_t size_class,
                                 uint32_t index);
-
-/* The size of a block with this record, if it is live and can have that size; else 0. */
-size_t fy_block_live_bytes(const fy_arena *arena, const block *b, uint64_t record);
 
 /* Finds the block of a run in which `address` lies, live or not. Returns false if there is none. */
 bool fy_block_at(const fy_arena *arena, const void *address, block *out);

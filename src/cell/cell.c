@@ -32,7 +32,8 @@ static __attribute__((cold, noinline)) int peer_gone(fy_cells *c, const char *ca
     return fy_fail(c->f, FERRY_EPEER, "%s: rank %d is dead or has left", call, rank);
 }
 
-fy_cell *fy_cell_at(fy_cells *c, const char *call, ferry_cell cell, int *error)
+/* The cell in memory. NULL with `*error` 0: the cell is on another node. */
+static fy_cell *cell_at(fy_cells *c, const char *call, ferry_cell cell, int *error)
 {
     if ((uint32_t)cell.rank >= (uint32_t)ferry_ranks(c->f) ||
         (uint32_t)cell.number >= FERRY_CELLS) {
@@ -176,7 +177,7 @@ static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_cell_re
 static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t timeout_ns)
 {
     int error;
-    fy_cell *cell = fy_cell_at(c, calls[request->kind], request->cell, &error);
+    fy_cell *cell = cell_at(c, calls[request->kind], request->cell, &error);
     if (error != 0)
         return error;
     fy_cells_check_peers(c);
@@ -276,7 +277,7 @@ static int start(fy_cells *c, const fy_cell_request *request, const ferry_track 
 {
     const char *call = calls[request->kind];
     int error;
-    fy_cell *cell = fy_cell_at(c, call, request->cell, &error);
+    fy_cell *cell = cell_at(c, call, request->cell, &error);
     if (error != 0)
         return error;
     if (track == NULL)

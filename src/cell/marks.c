@@ -86,7 +86,8 @@ static bool is_due(const fy_cells *c, const fy_marked *m)
     return !m->running && atomic_load_explicit(&cell_of(c, m)->alarm, memory_order_relaxed) != 0;
 }
 
-bool fy_marks_due(const fy_cells *c)
+/* Whether a handler is due. */
+static bool marks_due(const fy_cells *c)
 {
     for (size_t i = 0; i < c->marked_count; i++)
         if (is_due(c, &c->marked[i]))
@@ -174,7 +175,7 @@ int fy_marks_run(fy_cells *c, int64_t floor, int budget)
             break;
         count += run(c, m);
     }
-    if (fy_marks_due(c))
+    if (marks_due(c))
         atomic_store_explicit(&c->board->attention, 1, memory_order_relaxed);
     return count;
 }

@@ -26,7 +26,7 @@ enum { ADDRESS_BITS = 42, ADDRESS_SHIFT = 6, REGISTRY_FIRST = 256 };
 
 static const uint64_t address_mask = (UINT64_C(1) << ADDRESS_BITS) - 1;
 
-uint64_t fy_parcel_check(const fy_parcel *p, uint64_t name)
+static uint64_t parcel_check(const fy_parcel *p, uint64_t name)
 {
     return (name ^ p->creator) * UINT64_C(0x9e3779b97f4a7c15) + p->size_bytes;
 }
@@ -48,7 +48,7 @@ fy_parcel *fy_parcel_find(const fy_cells *c, uint64_t name)
     fy_parcel *p = parcel_at(address);
     /* relaxed: a rank that has the name got it from a rank that had the parcel */
     if (atomic_load_explicit(&p->name, memory_order_relaxed) != name ||
-        p->check != fy_parcel_check(p, name) || p->creator >= c->places)
+        p->check != parcel_check(p, name) || p->creator >= c->places)
         return NULL;
     return p;
 }
@@ -181,35 +181,6 @@ static void leave(fy_cells *c, const fy_parcel *p)
         fy_table_remove(&c->names, fy_table_find(&c->names, (uintptr_t)p));
 }
 
-fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
-{
-    /* relaxed: fy_parcel_collect acquires */
-    if (atomic_load_explicit(&c->board->returned, memory_order_relaxed) != 0)
-        fy_parcel_collect(c);
-    if (size_bytes > SIZE_MAX / 2 - c->header_bytes)
-        return NULL;
-    fy_parcel *p = fy_cells_alloc(c, c->header_bytes + size_bytes);
-    if (p == NULL)
-        return NULL;
-    uint64_t name = (uint64_t)(uintptr_t)p >> ADDRESS_SHIFT | ++c->generation << ADDRESS_BITS;
-    p->size_bytes = size_bytes;
-    p->creator = c->place;
-    p->check = fy_parcel_check(p, name);
-    p->content = fy_content_next(c);
-    atomic_init(&p->lock, 0);
-    atomic_init(&p->refs, 1);
-    for (uint32_t i = 0; i < c->places; i++)
-        atomic_init(&p->holds[i], i == c->place);
-    /* release: a walk over the registry after this rank's death sees a whole header or no name */
-    atomic_store_explicit(&p->name, name, memory_order_release);
-    if (!enter(c, p)) {
-        atomic_store_explicit(&p->name, 0, memory_order_relaxed);
-        block_free(c, p);
-        return NULL;
-    }
-    return p;
-}
-
 /* Frees a parcel of this rank. */
 static void destroy(fy_cells *c, fy_parcel *p)
 {
@@ -248,11 +219,12 @@ void fy_parcel_free(fy_cells *c, fy_parcel *p)
         p->next_free = next;
     while (!atomic_compare_exchange_weak_explicit(
         &board->returned, &next, (uintptr_t)p,
-        /* release: pairs with the acquire in fy_parcel_collect */
+        /* release: pairs with the acquire in parcel_collect */
         memory_order_release, memory_order_relaxed));
 }
 
-void fy_parcel_collect(fy_cells *c)
+/* Frees the parcels that other ranks have given back to this rank. */
+static void parcel_collect(fy_cells *c)
 {
     /* acquire: pairs with the release in fy_parcel_free */
     uint64_t at = atomic_exchange_explicit(&c->board->returned, 0, memory_order_acquire);
@@ -265,6 +237,35 @@ void fy_parcel_collect(fy_cells *c)
         at = p->next_free;
         destroy(c, p);
     }
+}
+
+fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
+{
+    /* relaxed: parcel_collect acquires */
+    if (atomic_load_explicit(&c->board->returned, memory_order_relaxed) != 0)
+        parcel_collect(c);
+    if (size_bytes > SIZE_MAX / 2 - c->header_bytes)
+        return NULL;
+    fy_parcel *p = fy_cells_alloc(c, c->header_bytes + size_bytes);
+    if (p == NULL)
+        return NULL;
+    uint64_t name = (uint64_t)(uintptr_t)p >> ADDRESS_SHIFT | ++c->generation << ADDRESS_BITS;
+    p->size_bytes = size_bytes;
+    p->creator = c->place;
+    p->check = parcel_check(p, name);
+    p->content = fy_content_next(c);
+    atomic_init(&p->lock, 0);
+    atomic_init(&p->refs, 1);
+    for (uint32_t i = 0; i < c->places; i++)
+        atomic_init(&p->holds[i], i == c->place);
+    /* release: a walk over the registry after this rank's death sees a whole header or no name */
+    atomic_store_explicit(&p->name, name, memory_order_release);
+    if (!enter(c, p)) {
+        atomic_store_explicit(&p->name, 0, memory_order_relaxed);
+        block_free(c, p);
+        return NULL;
+    }
+    return p;
 }
 
 /* Changes the references and the holds of `place` by the given numbers, but takes no more than
@@ -397,7 +398,7 @@ void fy_registry_bury(const fy_cells *c, fy_board *creator)
 
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)
 {
-    fy_parcel_collect(c);
+    parcel_collect(c);
     /* acquire: pairs with the release fences of fy_change_commit in count_references */
     uint64_t name = atomic_load_explicit(&c->boards[dead]->intent.freeing, memory_order_acquire);
     fy_parcel *p = name == 0 ? NULL : fy_parcel_find(c, name);
@@ -490,6 +491,6 @@ size_t ferry_parcel_count(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     fy_cells_check_peers(c);
-    fy_parcel_collect(c);
+    parcel_collect(c);
     return c->alive;
 }

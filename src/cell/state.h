@@ -310,7 +310,6 @@ fy_parcel *fy_parcel_held(const fy_cells *c, uint64_t name);
 /* Whether a parcel is at `address`, which may be any word. Shared memory only. */
 bool fy_parcel_is_at(const fy_cells *c, uint64_t address);
 void *fy_parcel_data(const fy_cells *c, fy_parcel *p);
-uint64_t fy_parcel_check(const fy_parcel *p, uint64_t name);
 /* Fails with FERRY_EINVAL: this rank does not hold the parcel. */
 int fy_parcel_refused(ferry *f, const char *call, uint64_t name);
 /* Makes a parcel that this rank holds once. NULL: no memory. */
@@ -324,8 +323,6 @@ bool fy_parcel_keep(fy_cells *c, fy_parcel *p);
 void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned);
 /* Frees all private parcels. */
 void fy_parcels_fini(fy_cells *c);
-/* Frees the parcels that other ranks have given back to this rank. */
-void fy_parcel_collect(fy_cells *c);
 /* Allocates; shared memory outlives this rank. NULL: no memory. */
 void *fy_cells_alloc(const fy_cells *c, size_t size_bytes);
 /* Ends `count` holds of `place`, and frees the parcel with the last one. */
@@ -412,9 +409,6 @@ static inline void fy_cell_want(fy_cell *cell, fy_cell_kind kind)
 
 /* cell.c */
 
-/* The cell in memory. NULL with `*error` 0: the cell is on another node. */
-fy_cell *fy_cell_at(fy_cells *c, const char *call, ferry_cell cell, int *error);
-
 /* pending.c: operations that are not done by the call that starts them. */
 
 /* Does what can be done now. Returns how many operations have ended. */
@@ -460,8 +454,6 @@ fy_verdict fy_cell_deliver(ferry *f, int source, const fy_frame *frame);
 
 /* Runs due handlers of a priority above `floor`, at most `budget`. Returns how many ran. */
 int fy_marks_run(fy_cells *c, int64_t floor, int budget);
-/* Whether a handler is due. */
-bool fy_marks_due(const fy_cells *c);
 /* Sets the alarm of a locked cell, if a mark is passed. Returns the rank to wake, or -1. */
 int fy_marks_check(fy_cells *c, fy_cell *cell);
 /* Looks at all marks: a rank that has died may have passed one without setting the alarm. */

@@ -298,8 +298,6 @@ void fy_early_free(fy_collections *all, fy_early *m);
 bool fy_step_add(fy_element *e, int source, const ferry_message *message);
 /* From now on messages of steps that need no task have none, keep.c. */
 void fy_keeper_start(ferry *f);
-/* Whether the step of `e` waits, and has all that it needs. */
-bool fy_need_met(const fy_element *e);
 /* If the step of `e` has all that it needs, sends the message that runs it. */
 void fy_step_settle(fy_element *e);
 /* The result of a reduction has come: settles the steps that wait for one. */

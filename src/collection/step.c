@@ -25,7 +25,8 @@ void fy_stray(ferry_collection *c, const char *format, ...)
     fy_log(c->f, "collection %s: %s", c->name, c->stray);
 }
 
-bool fy_need_met(const fy_element *e)
+/* Whether the step of `e` waits, and has all that it needs. */
+static bool need_met(const fy_element *e)
 {
     const fy_need *need = &e->need;
     return need->waiting && need->have >= need->messages &&
@@ -34,7 +35,7 @@ bool fy_need_met(const fy_element *e)
 
 void fy_step_settle(fy_element *e)
 {
-    if (e->user.object.word == 0 || e->told || !fy_need_met(e))
+    if (e->user.object.word == 0 || e->told || !need_met(e))
         return;
     const ferry_message message = {.handler = fy_collections_of(e->user.collection->f)->proceed};
     e->told = true;
@@ -178,7 +179,7 @@ void fy_proceed_take(ferry *f, ferry_object object, void *data, int source,
     fy_element *e = fy_element_of(data);
     (void)f, (void)object, (void)source, (void)message;
     e->told = false;
-    if (fy_need_met(e))
+    if (need_met(e))
         run_step(e);
 }
 
@@ -245,7 +246,7 @@ void fy_step_take(ferry *f, ferry_object object, void *data, int source,
     (void)f, (void)object;
     if (!fy_step_add(e, source, message))
         fy_stray(e->user.collection, "no memory for a message of a step: it is lost");
-    else if (!e->told && fy_need_met(e))
+    else if (!e->told && need_met(e))
         run_step(e);
 }
 

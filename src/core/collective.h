@@ -168,10 +168,6 @@ void fy_collectives_lose(ferry *f, int rank, bool died);
 /* Ends the calls that can never finish because a rank is gone, or work was lost. */
 void fy_collectives_fail_lost(ferry *f);
 
-/* A call of the next number for `what`, which was checked; NULL without memory. It is among the
- * running calls until it has finished. */
-fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board);
-
 /* Removes it from the running calls. Tells the other ranks if it failed here. */
 void fy_collective_finish(ferry *f, fy_collective *c);
 void fy_collective_free(ferry *f, fy_collective *c);
@@ -249,12 +245,9 @@ bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes);
 void fy_collective_combine(const fy_collective *c, void *into, const void *low, const void *high,
                            size_t size_bytes);
 
-/* Steps after which every rank is known to have begun the call; uses tags from `tag` to
- * `tag` + 31. */
-void fy_plan_add_barrier(ferry *f, fy_collective *c, int32_t tag);
-
-/* As fy_plan_add_barrier, in one of 16 calls. The other ranks wait for no root, for example, so one
- * rank could run ahead of the others, and its frames would wait in their memory. */
+/* In one of 16 calls, adds steps after which every rank is known to have begun the call; uses tags
+ * from `tag` to `tag` + 31. The other ranks wait for no root, for example, so one rank could run
+ * ahead of the others, and its frames would wait in their memory. */
 void fy_plan_add_barrier_sometimes(ferry *f, fy_collective *c, int32_t tag);
 
 /* How ranks pair up to reduce: `rest` pairs of neighbours, so that 2^k positions remain. */

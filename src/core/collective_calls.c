@@ -75,7 +75,9 @@ static __attribute__((cold)) void name_phase(fy_collectives *all, fy_collective_
     all->phase = NULL;
 }
 
-fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board)
+/* A call of the next number for `what`, which was checked; NULL without memory. It is among the
+ * running calls until it has finished. */
+static fy_collective *collective_begin(ferry *f, const ferry_collective *what, bool by_board)
 {
     fy_collectives *all = &f->collectives;
     fy_collective *c = all->spare;
@@ -157,7 +159,7 @@ int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     bool by_board = what->group == NULL && f->collectives.group->size > 1 &&
                     fy_collective_board_fits(f, what, what->count * value_bytes);
-    fy_collective *c = fy_collective_begin(f, what, by_board);
+    fy_collective *c = collective_begin(f, what, by_board);
     if (c == NULL)
         return no_memory(f, what);
     fy_doing before = fy_account_enter(f, doing);
@@ -205,7 +207,7 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
         error = fy_op_start(f, track, f->head.rank, 0, 0, &op);
     if (error != 0)
         return error;
-    fy_collective *c = fy_collective_begin(f, what, false);
+    fy_collective *c = collective_begin(f, what, false);
     if (c == NULL) {
         fy_op_drop(f, op);
         return no_memory(f, what);

@@ -65,7 +65,7 @@ void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
     fy_op_end(f, op, FERRY_ETOOLONG);
 }
 
-void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
+static void op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
 {
     fy_op_record *record = fy_op_find_open(f, op);
     int32_t ahead = record == NULL ? -1 : (int32_t)(movement - record->movement);
@@ -101,7 +101,7 @@ void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t 
     if (op == 0)
         return;
     if (rank == f->head.rank)
-        fy_op_moved(f, op, rank, new_rank, movement);
+        op_moved(f, op, rank, new_rank, movement);
     else
         fy_op_tell(f, rank, &frame);
 }
@@ -126,6 +126,6 @@ fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
     if (frame->handler == END_TOO_LONG)
         fy_op_too_long(f, op, frame->words[2]);
     else
-        fy_op_moved(f, op, source, (int)error, (uint32_t)frame->words[2]);
+        op_moved(f, op, source, (int)error, (uint32_t)frame->words[2]);
     return FY_TAKEN;
 }

@@ -74,7 +74,6 @@ void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max);
  * reached with its `movement`-th move. Both the rank that forwards it (`giver`) and the rank that
  * gets it say so. Until `new_rank` has said so, the operation fails if either of them dies.
  * Afterwards it fails if `new_rank` dies. */
-void fy_op_moved(ferry *f, uint32_t op, int giver, int new_rank, uint32_t movement);
 void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement);
 
 /* Whether there is memory for one call each of fy_op_end_remote and fy_op_moved_remote, if nothing

@@ -119,7 +119,7 @@ void fy_collective_combine(const fy_collective *c, void *into, const void *low, 
 
 /* Dissemination: in round r a rank sends to the rank 2^r above it and receives from the rank 2^r
  * below it. After log2(ranks) rounds it has received from all, directly or through others. */
-void fy_plan_add_barrier(ferry *f, fy_collective *c, int32_t tag)
+static void plan_add_barrier(ferry *f, fy_collective *c, int32_t tag)
 {
     for (int distance = 1; distance < c->ranks; distance *= 2, tag++) {
         int to = (int)(((int64_t)c->self + distance) % c->ranks);
@@ -134,12 +134,12 @@ void fy_plan_add_barrier_sometimes(ferry *f, fy_collective *c, int32_t tag)
 {
     enum { BARRIER_INTERVAL = 16 };
     if (c->number % BARRIER_INTERVAL == 0)
-        fy_plan_add_barrier(f, c, tag);
+        plan_add_barrier(f, c, tag);
 }
 
 void fy_plan_barrier(ferry *f, fy_collective *c)
 {
-    fy_plan_add_barrier(f, c, 0);
+    plan_add_barrier(f, c, 0);
     c->last = true;
 }
 

@@ -64,9 +64,6 @@ int fy_ready_run(ferry *f);
 /* Unpins the pinned objects. Returns how many. */
 int fy_pins_drop(ferry *f);
 
-/* Looks up where the dependencies of a record are. [application thread] */
-void fy_record_place(const fy_objects *objects, fy_record *record);
-
 /* Adds a task's load to the account of a scheduled record and tells the watch. [lock held] */
 void fy_record_task_added(ferry *f, fy_record *record, const fy_queued_message *queued);
 

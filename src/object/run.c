@@ -109,7 +109,8 @@ static int place_of(const void *context, uint64_t object)
     return fy_object_place(objects, named, fy_entry_find(objects, named));
 }
 
-void fy_record_place(const fy_objects *objects, fy_record *record)
+/* Looks up where the dependencies of a record are. [application thread] */
+static void record_place(const fy_objects *objects, fy_record *record)
 {
     if (record->affinity != NULL && record->affinity->dependency_count != 0)
         fy_affinity_place(record->affinity, place_of, objects);
@@ -118,7 +119,7 @@ void fy_record_place(const fy_objects *objects, fy_record *record)
 void fy_record_activate(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_record_place(objects, record);
+    record_place(objects, record);
     record->state = FY_RESTING;
     objects->watch->activate(f, record);
 }

@@ -46,11 +46,22 @@ static int finish(ferry_window *w, const char *call, int error)
                    (long long)w->error_index, w->error_rank, cause_text(first));
 }
 
-void fy_window_open_note(ferry_window *w, int rank)
+/* Notes whether an epoch is open towards `rank`, after one began or ended or the rank went. */
+static void window_open_note(ferry_window *w, int rank)
 {
     fy_window_peer *peer = &w->peers[rank];
     peer->open = peer->array != NULL && fy_window_is_alive(w->f, rank) &&
                  (w->fenced || peer->started || peer->locked != FY_HELD_NOT);
+}
+
+/* As fy_window_tell, and polls until there is memory. Returns `before` if that is not 0. */
+static int window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before)
+{
+    int error;
+    while ((error = fy_window_tell(w, rank, verb)) == FERRY_ENOMEM &&
+           fy_window_is_alive(w->f, rank))
+        (void)ferry_wait(w->f, LOOK_NS);
+    return before == 0 ? error : before;
 }
 
 /* Waits a while for `rank`, which `what`. fy_windows_why reports it. */
@@ -135,7 +146,7 @@ static void open_all(ferry_window *w)
 {
     w->fenced = true;
     for (int rank = 0; rank < w->ranks; rank++)
-        fy_window_open_note(w, rank);
+        window_open_note(w, rank);
 }
 
 /* A barrier, after which each rank knows whether any rank has puts. */
@@ -275,7 +286,7 @@ int ferry_window_start(ferry_window *w, const int *ranks, int count)
         w->peers[ranks[i]].posts--;
         w->peers[ranks[i]].started = true;
         w->peers[ranks[i]].go = false;
-        fy_window_open_note(w, ranks[i]);
+        window_open_note(w, ranks[i]);
     }
     w->access = true;
     return 0;
@@ -306,7 +317,7 @@ int ferry_window_complete(ferry_window *w)
     fy_window_settle(w, -1);
     for (int rank = 0; rank < w->ranks; rank++)
         if (w->peers[rank].started)
-            error = fy_window_tell_surely(w, rank, FY_WINDOW_READY, error);
+            error = window_tell_surely(w, rank, FY_WINDOW_READY, error);
     for (int rank = 0; rank < w->ranks; rank++) {
         int at = w->peers[rank].started ? complete_at(w, rank) : 0;
         error = error == 0 ? at : error;
@@ -314,21 +325,12 @@ int ferry_window_complete(ferry_window *w)
     fy_window_settle(w, -1);
     for (int rank = 0; rank < w->ranks; rank++) {
         if (w->peers[rank].started)
-            error = fy_window_tell_surely(w, rank, FY_WINDOW_DONE, error);
+            error = window_tell_surely(w, rank, FY_WINDOW_DONE, error);
         w->peers[rank].started = false;
-        fy_window_open_note(w, rank);
+        window_open_note(w, rank);
     }
     w->access = false;
     return finish(w, "window_complete", error);
-}
-
-int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before)
-{
-    int error;
-    while ((error = fy_window_tell(w, rank, verb)) == FERRY_ENOMEM &&
-           fy_window_is_alive(w->f, rank))
-        (void)ferry_wait(w->f, LOOK_NS);
-    return before == 0 ? error : before;
 }
 
 /* Ends an exposure whose ranks have all completed. */
@@ -384,7 +386,7 @@ static int lock_near(ferry_window *w, int rank, fy_lock_part kind)
             return fy_window_check_rank(w, "window_lock", rank);
     }
     w->peers[rank].locked = (uint8_t)kind;
-    fy_window_open_note(w, rank);
+    window_open_note(w, rank);
     return 0;
 }
 
@@ -459,12 +461,12 @@ int ferry_window_unlock(ferry_window *w, int rank)
     error = flush(w, "window_unlock", rank);
     fy_window_peer *peer = &w->peers[rank];
     peer->locked = FY_HELD_NOT;
-    fy_window_open_note(w, rank);
+    window_open_note(w, rank);
     if (!fy_window_is_alive(w->f, rank))
         return error;
     if (peer->array != NULL)
         fy_array_unlock(w->f, peer->array, ferry_rank(w->f));
     else
-        error = fy_window_tell_surely(w, rank, FY_WINDOW_UNLOCK, error);
+        error = window_tell_surely(w, rank, FY_WINDOW_UNLOCK, error);
     return error;
 }

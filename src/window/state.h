@@ -344,14 +344,9 @@ void fy_window_give_up(ferry_window *w, int rank, int error);
 
 /* A rank to which this one has posted will not complete, because of `error`. */
 void fy_window_unexpose(ferry_window *w, int rank, int error);
-/* As fy_window_tell, and polls until there is memory. Returns `before` if that is not 0. */
-int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before);
 /* Asks `rank` for its lock; the answer sets `locked`. */
 int fy_window_ask_lock(ferry_window *w, int rank, fy_lock_part kind);
 int fy_window_barrier(ferry_window *w);
-
-/* Notes whether an epoch is open towards `rank`, after one began or ended or the rank went. */
-void fy_window_open_note(ferry_window *w, int rank);
 
 /* Refuses a call in a handler. */
 int fy_window_check(ferry_window *w, const char *call);

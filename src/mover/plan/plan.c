@@ -32,7 +32,8 @@ int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to, int32_t s
     return ferry_plan_add(plan, &copy);
 }
 
-bool fy_copy_is_simple(const ferry_plan_entry *copy)
+/* Whether `copy` is plain, and both regions have the same extents. */
+static bool copy_is_simple(const ferry_plan_entry *copy)
 {
     if (copy->relation != FERRY_PLAIN || copy->from.dims != copy->to.dims)
         return false;
@@ -117,7 +118,7 @@ static bool all_simple(const ferry_plan *plan)
     ferry_plan_entry copy;
     for (size_t i = 0; i < plan->count; i++) {
         fy_plan_read(plan, i, &copy);
-        if (!fy_copy_is_simple(&copy))
+        if (!copy_is_simple(&copy))
             return false;
     }
     return true;

@@ -15,9 +15,6 @@ int32_t fy_plan_target(const ferry_plan *plan, size_t index);
 /* Makes `copy` a plain one: one point to one point, with the axes in order. */
 void fy_copy_plain(ferry_plan_entry *copy);
 
-/* Whether `copy` is plain, and both regions have the same extents. */
-bool fy_copy_is_simple(const ferry_plan_entry *copy);
-
 /* Compares entries by their contents alone: by target block, then the low corner of `to`, source
  * block, and the rest. Returns less than, equal to or greater than 0. */
 int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b);

@@ -10,7 +10,7 @@ static size_t direct_ends(const fy_direction *direction)
     return count;
 }
 
-/* The number of messages into which fy_mover_send_packed cuts the copies of an end. */
+/* The number of messages into which mover_send_packed cuts the copies of an end. */
 static uint64_t messages_of(const fy_planned *plan, const fy_link_end *end)
 {
     const size_t packet = plan->options.packet_bytes, each = packet > 0 ? packet : end->bytes;

@@ -84,7 +84,8 @@ static void publish(ferry_mover *m)
             wake(m, m->bound.out.ends[i].rank, &m->bound.out.ends[i].channel->target_sleeps);
 }
 
-void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
+/* Sends the packed copies of a link out. */
+static void mover_send_packed(ferry_mover *m, fy_link_end *end)
 {
     size_t each = m->plan.options.packet_bytes > 0 ? m->plan.options.packet_bytes : end->bytes;
     for (size_t at = 0; at < end->bytes; at += each) {
@@ -101,7 +102,7 @@ static void send(ferry_mover *m, fy_link_end *end)
 {
     pack(m, end);
     if (end->acked == end->sent)
-        fy_mover_send_packed(m, end);
+        mover_send_packed(m, end);
 }
 
 static void send_all(ferry_mover *m)
@@ -131,7 +132,7 @@ static bool taken(ferry_mover *m, fy_link_end *end)
         /* acquire: the target has read the grids; pairs with the release in set_taken */
         return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->run.epoch;
     if (end->mode == FY_LINK_MESSAGES && end->sent < m->run.epoch && end->acked == end->sent)
-        fy_mover_send_packed(m, end);
+        mover_send_packed(m, end);
     return end->sent == m->run.epoch;
 }
 

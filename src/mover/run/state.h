@@ -146,9 +146,6 @@ void fy_mover_finish(ferry_mover *m);
  * since the movement can go on or has ended. */
 bool fy_mover_would_miss(ferry_mover *m);
 
-/* Sends the packed copies of a link out. */
-void fy_mover_send_packed(ferry_mover *m, fy_link_end *end);
-
 /* Frees the sets of blocks that still exist. */
 void fy_block_sets_close(fy_movers *movers);
 

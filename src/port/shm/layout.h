@@ -173,9 +173,6 @@ struct fy_segment {
     size_t heaps_offset, heap_stride;
 };
 
-/* Fills the geometry from ranks, ring_slots, ring_bytes, arenas and heap_bytes. */
-void fy_segment_layout(fy_segment *segment);
-
 static inline uint32_t channel_of(fy_thread thread, fy_lane lane)
 {
     return (uint32_t)thread * FY_LANES + (uint32_t)lane;

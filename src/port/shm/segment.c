@@ -52,7 +52,8 @@ static size_t round_up(size_t n, size_t step)
     return (n + step - 1) / step * step;
 }
 
-void fy_segment_layout(fy_segment *s)
+/* Fills the geometry from ranks, ring_slots, ring_bytes, arenas and heap_bytes. */
+static void segment_layout(fy_segment *s)
 {
     size_t ring = sizeof(shm_ring) + (size_t)s->ring_slots * sizeof(shm_slot) + s->ring_bytes;
     s->ring_stride = round_up(ring, PAGE_BYTES);
@@ -76,7 +77,7 @@ static int choose_heaps(const fy_shm_options *options, fy_segment *s)
 {
     s->heap_bytes = 0;
     s->arenas = options->arenas != 0 ? options->arenas : s->ranks;
-    fy_segment_layout(s);
+    segment_layout(s);
     uint64_t room =
         s->total_bytes < TOTAL_BYTES_MAX ? (TOTAL_BYTES_MAX - s->total_bytes) * 63 / 64 : 0;
     uint64_t wanted = options->heap_bytes;
@@ -91,7 +92,7 @@ static int choose_heaps(const fy_shm_options *options, fy_segment *s)
                             (unsigned long long)wanted, s->starting,
                             (unsigned long long)(room / s->starting >> 20));
     s->heap_bytes = wanted / FY_HEAP_SPAN_BYTES * FY_HEAP_SPAN_BYTES;
-    fy_segment_layout(s);
+    segment_layout(s);
     return 0;
 }
 

@@ -102,7 +102,8 @@ void fy_actor_compute(fy_actor *actor, uint64_t ns)
     fy_world_progress(world);
 }
 
-void fy_actor_rouse(fy_actor *actor, uint64_t time_ns)
+/* Ends a waiting actor's wait at `time_ns`. */
+static void actor_rouse(fy_actor *actor, uint64_t time_ns)
 {
     if (actor->state != FY_ACTOR_WAITING && actor->state != FY_ACTOR_PAUSED)
         return;
@@ -117,7 +118,7 @@ void fy_actor_rouse(fy_actor *actor, uint64_t time_ns)
 void fy_actor_wake(fy_actor *actor, uint64_t time_ns)
 {
     actor->woken = actor->woken || actor->state != FY_ACTOR_WAITING;
-    fy_actor_rouse(actor, time_ns);
+    actor_rouse(actor, time_ns);
 }
 
 void fy_actor_notify(fy_sim_rank *rank, fy_lane lane)
@@ -126,11 +127,11 @@ void fy_actor_notify(fy_sim_rank *rank, fy_lane lane)
     uint64_t quantum = rank->quantum_ns;
     uint64_t time = world->now_ns + world->net.wake_ns;
     if (lane == FY_DATA || rank->served_by == FY_APP)
-        fy_actor_rouse(&rank->actors[FY_APP], time);
+        actor_rouse(&rank->actors[FY_APP], time);
     else if (quantum == 0)
-        fy_actor_rouse(&rank->actors[FY_HELPER], time);
+        actor_rouse(&rank->actors[FY_HELPER], time);
     else
-        fy_actor_rouse(&rank->actors[FY_HELPER], (world->now_ns / quantum + 1) * quantum);
+        actor_rouse(&rank->actors[FY_HELPER], (world->now_ns / quantum + 1) * quantum);
 }
 
 /* The helper's work while the application computes is taken from the same processor. */

@@ -242,8 +242,6 @@ void fy_actor_sync(fy_actor *actor);
 void fy_actor_suspend(fy_actor *actor, fy_actor_state state, uint64_t time_ns);
 /* Works for `ns` at the rank's speed. Its helper can interrupt that. */
 void fy_actor_compute(fy_actor *actor, uint64_t ns);
-/* Ends a waiting actor's wait at `time_ns`. */
-void fy_actor_rouse(fy_actor *actor, uint64_t time_ns);
 /* Does what `wake` of the port promises: ends the thread's wait, or its next one. */
 void fy_actor_wake(fy_actor *actor, uint64_t time_ns);
 /* Handles the arrival of a frame for the rank. */
