@@ -6,7 +6,7 @@
 #include "collection/state.h"
 #include "core/fail.h"
 #include "core/work.h"
-#include "object/migration.h"
+#include "object/migration_frame.h"
 #include "object/object.h"
 
 /* The head of a packed element. After it come the keys of `need.from`, the early messages, and the

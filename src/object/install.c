@@ -22,7 +22,7 @@
 #include "object/delivery.h"
 #include "object/entry.h"
 #include "object/execution.h"
-#include "object/migration.h"
+#include "object/migration_frame.h"
 #include "object/moves.h"
 #include "object/protocol.h"
 

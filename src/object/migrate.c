@@ -27,7 +27,7 @@
 #include "object/execution.h"
 #include "object/flat.h"
 #include "object/kinds.h"
-#include "object/migration.h"
+#include "object/migration_frame.h"
 #include "object/moves.h"
 #include "object/object.h"
 

@@ -5,7 +5,7 @@
 #include "object/entry.h"
 #include "object/execution.h"
 #include "object/flat.h"
-#include "object/migration.h"
+#include "object/migration_frame.h"
 #include "object/moves.h"
 #include "object/store_calls.h"
 

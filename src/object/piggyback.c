@@ -23,7 +23,7 @@
 #include "object/delivery.h"
 #include "object/execution.h"
 #include "object/flat.h"
-#include "object/migration.h"
+#include "object/migration_frame.h"
 #include "object/moves.h"
 #include "object/protocol.h"
 #include "object/wire.h"

@@ -13,7 +13,7 @@
 #include "failing.h"
 #include "object/delivery.h"
 #include "object/entry.h"
-#include "object/migration.h"
+#include "object/migration_frame.h"
 #include "object/moves.h"
 #include "object/wire.h"
 #include "ranks.h"

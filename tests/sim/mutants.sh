@@ -191,7 +191,7 @@ mutant turn_unasked src/object/deliver.c 'expected == NULL || *expected != envel
     'expected == NULL' 4
 mutant turn_skipped src/object/deliver.c 'if (*expected != envelope->sequence)' 'if (0)' 4
 mutant forward_unaware src/object/forward.c 'next.movement = movement;' ';' 4
-mutant early_stays src/object/migration.c 'at = write_queued(&record->early, at);' ';' 4
+mutant early_stays src/object/migration_frame.c 'at = write_queued(&record->early, at);' ';' 4
 mutant early_unheard src/object/deliver.c 'add_early(f, record, envelope->origin, expected);' ';' 4
 mutant ready_unseen src/object/run.c 'fy_list_insert(&objects->ready, &record->link);' ';' 4
 mutant left_unknown src/object/migrate.c 'entry->movement = record->movement + 1;' \

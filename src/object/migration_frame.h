@@ -9,8 +9,8 @@
  * Small objects travel often. So an object without special parts, known to two ranks and with one
  * task of one word, needs 88 bytes beside its data. One frame may have several migration frames,
  * one after the other. Ranks of a job have one byte order. */
-#ifndef FY_MIGRATION_H
-#define FY_MIGRATION_H
+#ifndef FY_MIGRATION_FRAME_H
+#define FY_MIGRATION_FRAME_H
 
 #include "object/object.h"
 

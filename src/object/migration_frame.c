@@ -1,4 +1,4 @@
-#include "object/migration.h"
+#include "object/migration_frame.h"
 
 #include <stdlib.h>
 #include <string.h>
