@@ -149,7 +149,7 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int rank,
                                                   const fy_frame *frame, const char *call)
 {
-    if ((rank == f->head.rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
+    if ((rank == f->head.rank && lane == FY_DATA) || fy_has_backlog(f, (int)lane, rank))
         return keep_copy(f, (int)lane, rank, frame, call);
     int error = f->head.ops->transport.send(f->head.port, FY_APP, lane, rank, frame);
     if (error == 0)
@@ -335,7 +335,7 @@ int fy_send_packet(ferry *f, fy_packet *packet)
         return 0;
     }
     int error = FERRY_EAGAIN;
-    if (!fy_has_backlog(f, packet->lane, rank))
+    if (!fy_has_backlog(f, (int)packet->lane, rank))
         error =
             f->head.ops->transport.send(f->head.port, FY_APP, packet->lane, rank, &packet->frame);
     if (error == FERRY_EAGAIN) {
