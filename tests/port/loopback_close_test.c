@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/busy.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "conformance.h"
@@ -22,10 +23,17 @@ static size_t used_bytes(void)
     return info.uordblks + info.hblkhd;
 }
 
+/* A sanitizer counts for itself, and reports at the end what was not freed. */
+#ifdef FERRY_SANITIZED
+static const bool counts = false;
+#else
+static const bool counts = true;
+#endif
+
 /* At the end of rank 0's process, after it has left. */
 static void look(void)
 {
-    size_t used = used_bytes();
+    size_t used = counts ? used_bytes() : 0;
     if (used >= DATA_BYTES) {
         fprintf(stderr, "%zu bytes are in use after rank 0 has left\n", used);
         _exit(EXIT_FAILURE);
@@ -39,18 +47,18 @@ static int run_rank(void *arg, fy_port *port)
     (void)arg;
     ops->query(port, &info);
     if (info.rank == 1) {
-        fy_clock_sleep_until(fy_clock_now_ns() + 200 * MS);
         ops->close(port);
-        fy_clock_sleep_until(fy_clock_now_ns() + 4000 * MS);
+        fy_clock_sleep_until(fy_clock_now_ns() + 5000 * MS);
         return 0;
     }
+    fy_clock_sleep_until(fy_clock_now_ns() + 500 * MS);
     void *data = calloc(1, DATA_BYTES);
     const fy_frame frame = {.kind = 1, .data = data, .size_bytes = DATA_BYTES};
     fy_expect(data != NULL && ops->send(port, FY_APP, FY_DATA, 1, &frame) == 0);
     free(data);
-    fy_expect(used_bytes() >= DATA_BYTES);
     ops->close(port);
-    fy_expect(used_bytes() >= DATA_BYTES);
+    if (counts && used_bytes() < DATA_BYTES)
+        left_out("what rank 0 sends last: rank 1 closed so late that it received it");
     fy_expect(atexit(look) == 0);
     return 0;
 }
