@@ -7,8 +7,9 @@
  * runtime's. So programs that send only small messages read no clock, and all but their idle time
  * counts as their own.
  *
- * Processor time is read after each batch and each sleep. Reading it is a system call. So the
- * runtime's work until the next batch or sleep, if it is brief, counts as computing all the time.
+ * Processor time is read after batches and sleeps. Reading it is a system call. So it is read only
+ * if the last reading is BRIEF_NS old, or after a wait of SPUN_NS, in which the rank may have
+ * slept. Until then, all time counts as computing.
  *
  * Short tasks run in batches (src/balance/task.c). A batch is one stretch. Its processor time is
  * taken at its two ends. The clock is read after each task, or after each eighth while tasks take
@@ -20,7 +21,7 @@
 #include "core/rank.h"
 #include "core/work.h"
 
-enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000 };
+enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000, SPUN_NS = 5000 };
 enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 8 };
 
 static void record(ferry *f, uint64_t now)
@@ -92,18 +93,19 @@ static void count_cpu(ferry *f, uint64_t cpu_ns)
     f->head.stats.runtime_cpu_ns += runtime_part(f, cpu_ns, f->head.account.stamp_ns);
 }
 
-/* The processor time at `now_ns`, if it matters. */
-static uint64_t cpu_at(const ferry *f, uint64_t now_ns)
+/* The processor time at `now_ns`, as if the rank had computed since a recent reading. */
+static __attribute__((noinline)) uint64_t cpu_at(ferry *f, uint64_t now_ns)
 {
-    const fy_account *a = &f->head.account;
-    uint64_t passed = now_ns - a->cpu_stamp_ns;
-    return a->cpu_stamp_ns != 0 && passed < BRIEF_NS ? a->cpu_ns + passed
-                                                     : f->head.ops->host.cpu(f->head.port);
+    fy_account *a = &f->head.account;
+    if (a->cpu_stamp_ns != 0 && now_ns - a->cpu_read_ns < BRIEF_NS)
+        return a->cpu_ns + (now_ns - a->cpu_stamp_ns);
+    a->cpu_read_ns = now_ns;
+    return f->head.ops->host.cpu(f->head.port);
 }
 
 void fy_account_start_cpu(ferry *f)
 {
-    start_cpu(f, f->head.ops->host.cpu(f->head.port));
+    start_cpu(f, cpu_at(f, f->head.account.stamp_ns));
 }
 
 void fy_account_wait(ferry *f, uint64_t deadline_ns)
@@ -125,7 +127,10 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
     f->head.ops->transport.wait(f->head.port, FY_APP, deadline_ns);
     if (f->head.profile != NULL)
         fy_profile_waited(f, &stretch);
+    uint64_t waits_ns = f->head.account.stamp_ns;
     fy_account_to(f, FERRY_RUNTIME, 0);
+    if (f->head.account.stamp_ns - waits_ns >= SPUN_NS)
+        f->head.account.cpu_read_ns = 0;
     if (f->head.account.timed)
         fy_account_start_cpu(f);
 }
@@ -174,7 +179,7 @@ static void open_batch(ferry *f, uint16_t handler)
 static void close_batch(ferry *f)
 {
     fy_account *a = &f->head.account;
-    uint64_t cpu_ns = f->head.ops->host.cpu(f->head.port);
+    uint64_t cpu_ns = cpu_at(f, a->batch_end_ns);
     uint64_t used_ns = cpu_ns > a->batch_cpu_ns ? cpu_ns - a->batch_cpu_ns : 0;
     uint64_t wall_ns = a->batch_end_ns - a->batch_start_ns;
     uint64_t between_ns = a->between_ns * (a->batch_tasks - 1);

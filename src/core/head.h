@@ -47,7 +47,7 @@ typedef struct fy_account {
     fy_doing doing, base; /* as told to the port; what to go back to after handlers */
     uint32_t told;        /* 1 + the handler, as told with `doing` and no time; else 0 */
     /* When processor time was last read, by all three clocks. */
-    uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
+    uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns, cpu_read_ns;
     uint64_t task_cpu_ns; /* of the task that ends, for the trace; else 0 */
     /* The open batch of tasks: how many have run in it, and when; what it was opened from. */
     uint32_t batch_tasks, outer_handler;
