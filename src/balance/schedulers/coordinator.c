@@ -159,23 +159,17 @@ static uint32_t supply_of(const fy_coordinator *coordinator)
     return sum;
 }
 
-static float heaviest_of(const fy_coordinator *coordinator)
+/* The largest load of a child that can give some of it, or of one of its objects. */
+static float largest_of(const fy_coordinator *coordinator, bool object)
 {
-    float heaviest = 0;
-    for (int i = 0; i < coordinator->child_count; i++)
-        if (coordinator->children[i].supply > 0 && coordinator->children[i].heaviest > heaviest)
-            heaviest = coordinator->children[i].heaviest;
-    return heaviest;
-}
-
-/* The largest load of a child that can give some of it. */
-static float load_of(const fy_coordinator *coordinator)
-{
-    float most = 0;
-    for (int i = 0; i < coordinator->child_count; i++)
-        if (coordinator->children[i].supply > 0 && coordinator->children[i].load > most)
-            most = coordinator->children[i].load;
-    return most;
+    float largest = 0;
+    for (int i = 0; i < coordinator->child_count; i++) {
+        const fy_coordinator_child *child = &coordinator->children[i];
+        float load = object ? child->heaviest : child->load;
+        if (child->supply > 0 && load > largest)
+            largest = load;
+    }
+    return largest;
 }
 
 static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request,
@@ -186,9 +180,9 @@ static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int le
                                 .level = level + 1,
                                 .request = request,
                                 .supply = supply_of(coordinator),
-                                .heaviest = heaviest_of(coordinator),
+                                .heaviest = largest_of(coordinator, true),
                                 .once = once,
-                                .load = load_of(coordinator)};
+                                .load = largest_of(coordinator, false)};
     coordinator->reported = note.supply;
     coordinator->reported_heaviest = note.heaviest;
     fy_coordinators_post(s, coordinators, &note);
@@ -200,7 +194,8 @@ static void update(ferry_scheduling *s, fy_coordinators *coordinators, int level
     const fy_coordinator *coordinator = &coordinators->levels[level - 1];
     if (level < coordinators->level_count &&
         (fy_coordinator_differs(supply_of(coordinator), coordinator->reported) ||
-         fy_coordinator_weighs_otherwise(heaviest_of(coordinator), coordinator->reported_heaviest)))
+         fy_coordinator_weighs_otherwise(largest_of(coordinator, true),
+                                         coordinator->reported_heaviest)))
         report_up(s, coordinators, level, -1, false);
 }
 

@@ -31,10 +31,11 @@
  * greatest recent load counts as one without load: messages that come between steps are no reason
  * to move it. A rank takes up this rule when a rank with this rule asks it for work.
  *
- * Cost of a move: a large object may take longer to pack and unpack than to run. While a move
- * takes longer than a task, a rank asks only when it has been idle, in all, for as long as a move
- * takes. So moves cost no more than the idle time that they can end, whatever the program does. The
- * same holds in steps. Ranks do not trade then.
+ * Cost of a move: a large object may take longer to pack and unpack than to run. Its first task on
+ * another rank may take several times as long as later ones, because memory is used there for the
+ * first time. A rank measures both. While a move takes longer than a task, a rank asks only when it
+ * has been idle, in all, for as long as a move takes. So moves cost no more than the idle time that
+ * they can end, whatever the program does. The same holds in steps. Ranks do not trade then.
  *
  * A work request may be lost if memory is short. After TIMEOUT_US it is sent again. */
 #include <stdlib.h>
@@ -71,17 +72,17 @@ typedef struct ferry_policy {
     float reported_heaviest;
 } ferry_policy;
 
-/* To unpack an object takes about as long as to pack it. */
-static uint64_t move_cost(const ferry_scheduling *s)
+/* To unpack an object takes about as long as to pack it. Then it uses its memory. */
+static uint64_t move_cost(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return 2 * ferry_scheduling_move_ns(s);
+    return 2 * ferry_scheduling_move_ns(s) + p->measure.touch_ns;
 }
 
 /* Whether an idle rank waits for its own work before it asks: that is in flight, or a move takes
  * longer than a task. */
 static bool is_patient(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return p->measure.steps || (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s));
+    return p->measure.steps || (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s, p));
 }
 
 /* Whether to ask when the last task begins, because an answer takes longer than the rest of the
@@ -172,7 +173,7 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->requested_ns = ferry_scheduling_now(s);
     p->sent = p->paused || !is_patient(s, p);
     if (!p->sent) {
-        uint64_t cost_ns = move_cost(s) > p->idle_ns ? move_cost(s) - p->idle_ns : 0;
+        uint64_t cost_ns = move_cost(s, p) > p->idle_ns ? move_cost(s, p) - p->idle_ns : 0;
         p->paused = true;
         p->asked_ns = p->requested_ns + (cost_ns > PAUSE_NS ? cost_ns : PAUSE_NS);
         set_timer(s, p);
@@ -234,6 +235,10 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
         return;
     p->backoff_ns = BACKOFF_NS;
     p->paused = false;
+    if (item->arrived) {
+        p->measure.newcomer = item;
+        p->measure.first_ns = 0;
+    }
     if (item->arrived && p->asked) {
         fy_measure_reach(s, &p->measure, p->requested_ns);
         fulfilled(s, p);
@@ -251,7 +256,7 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 static bool trades(const ferry_scheduling *s, const ferry_policy *p,
                    const fy_coordinator_note *note)
 {
-    if (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s))
+    if (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s, p))
         return false;
     return fy_buckets_first(&p->waiting) != fy_buckets_last(&p->waiting) &&
            fy_coordinator_trade_is_fair(heaviest(p), load_here(p), note);
@@ -263,7 +268,7 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
     uint32_t count = supply(s, p);
     uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps
                           ? 1
-                          : 1 + p->slice_ns / (p->measure.mean_ns + move_cost(s));
+                          : 1 + p->slice_ns / (p->measure.mean_ns + move_cost(s, p));
     if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
@@ -346,7 +351,7 @@ static void destroy(ferry_scheduling *s, void *arg)
 static void stop_clock(ferry_scheduling *s, ferry_policy *p)
 {
     bool measured = p->measure.started_ns != 0;
-    fy_measure_end(s, &p->measure);
+    fy_measure_end(s, &p->measure, p->running);
     if (measured && p->fresh && fy_measure_is_short(&p->measure)) {
         p->fresh = false;
         set_timer(s, p);

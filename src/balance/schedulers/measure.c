@@ -1,8 +1,8 @@
 #include "balance/schedulers/measure.h"
 
-enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10 };
+enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16 };
 enum { SETTLE_PART = 1000, SETTLE_NS = 100 * 1000, REACHES = 3, REACH_PART = 100 };
-enum { AGAIN = 4, STEP = 4, KEPT_TASKS = 32, FLOOR_PART = 16 };
+enum { AGAIN = 4, STEP = 4, KEPT_TASKS = 32, TOUCHED = 4 };
 
 void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
 {
@@ -13,18 +13,29 @@ void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
     m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
 }
 
-void fy_measure_end(ferry_scheduling *s, fy_measure *m)
+/* Memory that another rank has used is slow when this rank uses it for the first time. A task that
+ * takes several times as long as the next of its object has paid for that. */
+static void learn_touch(fy_measure *m, uint64_t took_ns)
+{
+    if (m->first_ns == 0) {
+        m->first_ns = took_ns;
+        return;
+    }
+    m->touch_ns /= 2;
+    if (m->first_ns / TOUCHED > took_ns)
+        m->touch_ns += (m->first_ns - took_ns) / 2;
+    m->newcomer = NULL;
+}
+
+void fy_measure_end(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item)
 {
     if (m->started_ns == 0)
         return;
     uint64_t took_ns = ferry_scheduling_now(s) - m->started_ns + 1;
     m->unmeasured = 0;
+    if (item == m->newcomer && took_ns > m->mean_ns / TOUCHED)
+        learn_touch(m, took_ns);
     m->mean_ns = m->mean_ns == 0 ? took_ns : (7 * m->mean_ns + took_ns) / 8;
-}
-
-double fy_measure_floor(const fy_measure *m)
-{
-    return m->steps ? m->greatest / FLOOR_PART : 0;
 }
 
 static void choose_rule(ferry_scheduling *s, fy_measure *m)
@@ -65,12 +76,6 @@ void fy_measure_reach(ferry_scheduling *s, fy_measure *m, uint64_t requested_ns)
         m->reach_ns = (m->reach_ns + took_ns) / 2;
     else
         m->reach_ns += m->reach_ns / 16; /* most requests that take longer have waited for work */
-}
-
-uint64_t fy_measure_grace(const fy_measure *m)
-{
-    uint64_t part_ns = m->mean_ns / GRACE_PART;
-    return m->mean_ns != 0 && part_ns < m->grace_ns ? part_ns : m->grace_ns;
 }
 
 uint64_t fy_measure_settle(const fy_measure *m)

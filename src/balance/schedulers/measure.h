@@ -13,9 +13,12 @@ typedef struct fy_measure {
     uint32_t unmeasured; /* tasks since the last that was measured */
     bool steps;          /* tasks come again and again to the same objects */
     int again; /* objects that got a task after a rest here, less the others; 0 to a limit */
-    const void *latest; /* the object that got a task last; only compared */
-    double greatest;    /* load of a task; an old one counts for less */
-    uint64_t reach_ns;  /* from a work request to the object that it brought; 0: unknown */
+    const void *latest;   /* the object that got a task last; only compared */
+    double greatest;      /* load of a task; an old one counts for less */
+    const void *newcomer; /* the object that came last, until it has run twice; only compared */
+    uint64_t first_ns;    /* of its first task; 0: it has not run */
+    uint64_t touch_ns;    /* how much longer the first task of a newcomer takes than its second */
+    uint64_t reach_ns;    /* from a work request to the object that it brought; 0: unknown */
 } fy_measure;
 
 static inline bool fy_measure_is_short(const fy_measure *m)
@@ -27,11 +30,14 @@ static inline bool fy_measure_is_short(const fy_measure *m)
  * load never: the time of other tasks cannot be derived from theirs. */
 void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load);
 
-/* The running task ends. */
-void fy_measure_end(ferry_scheduling *s, fy_measure *m);
+/* The running task, of `item`, ends. */
+void fy_measure_end(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item);
 
 /* Up to this load an object counts as one without. */
-double fy_measure_floor(const fy_measure *m);
+static inline double fy_measure_floor(const fy_measure *m)
+{
+    return m->steps ? m->greatest / 16 : 0;
+}
 
 /* `item`, an object without tasks, gets one. `again`: it has rested here after an earlier task.
  * Sets `steps`. */
@@ -44,7 +50,11 @@ void fy_measure_follow(ferry_scheduling *s, fy_measure *m);
 void fy_measure_reach(ferry_scheduling *s, fy_measure *m, uint64_t requested_ns);
 
 /* The time for which a rank that had nothing gives nothing after tasks have come. */
-uint64_t fy_measure_grace(const fy_measure *m);
+static inline uint64_t fy_measure_grace(const fy_measure *m)
+{
+    uint64_t part_ns = m->mean_ns / 10;
+    return m->mean_ns != 0 && part_ns < m->grace_ns ? part_ns : m->grace_ns;
+}
 
 /* The time for which no task begins after the first task has come to an idle rank. */
 uint64_t fy_measure_settle(const fy_measure *m);
