@@ -4,11 +4,11 @@
  *
  * Held requests of a source are handled before newer frames of it. While some are held, the frames
  * of that source stay in the port. A tag-selective poll may pass over held requests, and holds a
- * limited number of bytes per source. Frames beyond that stay in the port, and so with their
- * sender.
+ * limited number of bytes per source. Frames beyond that stay in the port, so
+ * that their sender waits.
  *
  * Most polls find nothing. Words say whether a round has anything to do beside the data lane
- * (is_quiet). If they are all 0, a poll looks at the data lane, and ends.
+ * (`noise`). If they are all 0, a poll looks at the data lane, and ends.
  *
  * A rank may answer a peer that takes no answers. The rank then leaves that peer's requests in
  * their ring too, so that the frames that wait for room stay bounded. The peer will find no room,

@@ -19,8 +19,8 @@
  *       or DECLINE object   ->        the token is free again; the engine asks when it has room
  *                           <-      GONE object, instead of the object: it does not come
  *
- * A rank that joins and starts percolation is an engine. Servers learn of it by its first ASK. Its
- * `servers` must be theirs, since it could not agree on that with them.
+ * A rank that joins and starts percolation is an engine. Servers learn of it by its first ASK, with
+ * its number of servers. If that is not theirs, they log it and give the rank no objects.
  *
  * An engine has one ASK or OFFER with each server at a time. It counts an object that it has
  * taken until the object arrives, GONE comes, or the server dies. So it never exceeds its budget,
@@ -59,10 +59,10 @@ typedef struct fy_line {
 
 /* An engine, as a server knows it. */
 typedef struct fy_known_engine {
-    bool present; /* it accepts objects, and is from the start or has asked */
+    bool present; /* it accepts objects, and was there from the start or has asked */
     bool asked;
     uint64_t object;         /* whose token it was offered; 0: none */
-    ferry_schedulable *item; /* the token; NULL: no more, or while the store packs the object */
+    ferry_schedulable *item; /* the token; NULL: none, or the store is packing the object */
 } fy_known_engine;
 
 /* A server, as an engine knows it: whether it was asked. */

@@ -1,9 +1,10 @@
-/* Port template: the smallest port that keeps every promise of port.h, to begin a new one from.
+/* Port template: a small port that keeps the promises of port.h, to begin a new one from. Its ranks
+ * do not die, and none joins.
  *
  * Its ranks are threads of one process, divided into nodes. The ranks of a node put copies of
  * frames into each other's boxes (template.c) and see each other's boards. Ranks of different nodes
- * share no memory: their frames travel between nodes as bytes (node.c). Nothing uses it but the
- * conformance suite, which a new port passes as well (tests/port/conformance.h). Each operation
+ * share no memory: their frames travel between nodes as bytes (node.c). It passes the conformance
+ * suite, as a new port does (tests/port/conformance.h), and runs programs (table.c). Each operation
  * says what a network has to think of. */
 #ifndef FY_TEMPLATE_H
 #define FY_TEMPLATE_H
