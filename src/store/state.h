@@ -200,8 +200,8 @@ bool fy_job_read(fy_stored *item);
  * soon: to hand it over would take longer. NULL: for all. */
 void fy_jobs_start(ferry_store *s, const fy_stored *mine);
 
-/* Does the job that was queued last, if it is small and alone: then to hand it to a thread takes as
- * long. */
+/* Does a queued job, if all jobs in flight are small and threads were told of all but one: to hand
+ * it over would take as long. */
 void fy_jobs_serve(ferry_store *s);
 
 /* Takes an item whose write has ended, or that an object which is gone has left. NULL: none. */

@@ -1,17 +1,7 @@
 #include "balance/schedulers/measure.h"
 
-enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16 };
 enum { SETTLE_PART = 1000, SETTLE_NS = 100 * 1000, REACHES = 3, REACH_PART = 100 };
-enum { AGAIN = 4, STEP = 4, KEPT_TASKS = 32, TOUCHED = 4 };
-
-void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
-{
-    m->greatest -= m->greatest / KEPT_TASKS;
-    if (load > m->greatest)
-        m->greatest = load;
-    bool known = m->mean_ns != 0 && m->mean_ns < SAMPLED_BELOW_NS && ++m->unmeasured < SAMPLE;
-    m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
-}
+enum { AGAIN = 4, STEP = 4, TOUCHED = 4 };
 
 /* Memory that another rank has used is slow when this rank uses it for the first time. A task that
  * takes several times as long as the next of its object has paid for that. */
@@ -27,10 +17,8 @@ static void learn_touch(fy_measure *m, uint64_t took_ns)
     m->newcomer = NULL;
 }
 
-void fy_measure_end(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item)
+void fy_measure_ended(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item)
 {
-    if (m->started_ns == 0)
-        return;
     uint64_t took_ns = ferry_scheduling_now(s) - m->started_ns + 1;
     m->unmeasured = 0;
     if (item == m->newcomer && took_ns > m->mean_ns / TOUCHED)

@@ -28,10 +28,25 @@ static inline bool fy_measure_is_short(const fy_measure *m)
 
 /* A task of this load begins. Short tasks are measured only from time to time, and tasks without
  * load never: the time of other tasks cannot be derived from theirs. */
-void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load);
+static inline void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
+{
+    enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, KEPT_TASKS = 32 };
+    m->greatest -= m->greatest / KEPT_TASKS;
+    if (load > m->greatest)
+        m->greatest = load;
+    bool known = m->mean_ns != 0 && m->mean_ns < SAMPLED_BELOW_NS && ++m->unmeasured < SAMPLE;
+    m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
+}
+
+/* The running task, of `item`, ends. It was measured. */
+void fy_measure_ended(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item);
 
 /* The running task, of `item`, ends. */
-void fy_measure_end(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item);
+static inline void fy_measure_end(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item)
+{
+    if (m->started_ns != 0)
+        fy_measure_ended(s, m, item);
+}
 
 /* Up to this load an object counts as one without. */
 static inline double fy_measure_floor(const fy_measure *m)

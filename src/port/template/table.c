@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "base/shared.h"
 #include "port/template/template.h"
 
@@ -37,6 +39,8 @@ static void *run_thread(void *arg)
     int status = EXIT_FAILURE;
     if (fy_template_join(t->run->job, t->rank, &port) == 0)
         status = t->run->rank_main(t->run->arg, port);
+    else
+        fy_log_line(t->rank, "port template: %s", fy_error_text());
     /* The other ranks may wait for this one for ever: its status ends the job. */
     if (status != 0) {
         fflush(NULL);
