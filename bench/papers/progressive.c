@@ -396,6 +396,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (error != 0)
         fprintf(stderr, "progressive: rank %d: error %d: %s\n", ferry_rank(f), error,
                 ferry_error_message(f));
+    for (portion *p; (p = s.inbox) != NULL; free(p))
+        s.inbox = p->next; /* refusals that came after the stop */
     free(s.tasks);
     free(s.asks);
     return error != 0;
