@@ -68,8 +68,7 @@ struct ferry_scheduling {
     ferry_scheduler steered;          /* the one that steering wraps */
     const ferry_scheduler *scheduler; /* `known`; NULL until it is needed */
     void *state;
-    char asked[FY_PARAMETERS_BYTES]; /* parameters, each after a blank, until the scheduler is made
-                                      */
+    char asked[FY_PARAMETERS_BYTES]; /* the parameters that `create` reads, each after a blank */
     int misread;                     /* FERRY_EINVAL: one of them is out of its range */
     fy_random random;
     bool on;

@@ -1,4 +1,8 @@
-/* Parameters: what the environment says to the scheduler. */
+/* Parameters of schedulers, from variables FERRY_SCHEDULER_NAME of the environment.
+ *
+ * A scheduler reads each of its parameters in `create`, with a default and a range. The names that
+ * it reads are noted in `asked`, each after a space. A value outside its range makes `create` fail
+ * (`misread`). After `create`, rank 0 warns of variables whose names the scheduler has not read. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +14,7 @@
 
 #define PARAMETER_PREFIX "FERRY_SCHEDULER_"
 
-/* Whether `names` has the one that begins `entry`, up to its '='. */
+/* Whether the list `names` contains the name of `entry`, which is NAME=VALUE. */
 static bool is_asked_for(const char *names, const char *entry)
 {
     size_t length = strcspn(entry, "=");
@@ -31,7 +35,7 @@ void fy_parameters_check(const ferry_scheduling *s)
                    s->asked[0] != '\0' ? s->asked : " none");
 }
 
-/* Notes a parameter that exists, while the scheduler is made. */
+/* Adds a name to `asked`, if `create` runs: a scheduler may read a parameter again later. */
 static void note_parameter(ferry_scheduling *s, const char *name)
 {
     size_t used = strlen(s->asked);
@@ -39,7 +43,7 @@ static void note_parameter(ferry_scheduling *s, const char *name)
         (void)snprintf(s->asked + used, sizeof s->asked - used, " %s", name);
 }
 
-/* The values that a parameter may have. */
+/* The default of a parameter, and the values that it may have. */
 typedef struct range {
     double otherwise, low, high;
     bool whole;

@@ -98,7 +98,7 @@ static void pass_signal(job *j)
     send_signal(j, number, info.ssi_code != SI_KERNEL);
 }
 
-static void reap(job *j, int rank)
+static void reap_child(job *j, int rank)
 {
     job_child *child = &j->children[rank];
     siginfo_t info = {0};
@@ -200,7 +200,7 @@ static void serve_set(job *j, const struct pollfd *set)
             if (of[1 + i].revents)
                 fy_stream_read(j, &j->children[rank].streams[i], rank);
         if (of[0].revents && j->children[rank].pidfd >= 0)
-            reap(j, rank);
+            reap_child(j, rank);
     }
 }
 

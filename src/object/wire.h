@@ -1,9 +1,9 @@
 /* Wire: the layout of a message to an object in a frame.
  *
- * words[0] is the object, words[1] sequence and movement. Up to two of the user's words follow; if
- * there are more, they stand before the data. `aux` has origin (20 bits), hops (8 bits) and the
- * user's word count (4 bits). A message of up to two words and no data takes one cache line in the
- * ring. */
+ * words[0] is the object, words[1] sequence and movement. The user's first two words are words[2]
+ * and words[3]. If there are more, the others are the first bytes of the data. `aux` has origin (20
+ * bits), hops (8 bits) and the user's word count (4 bits). A message of up to two words and no data
+ * takes one cache line in the ring. */
 #ifndef FY_WIRE_H
 #define FY_WIRE_H
 
@@ -49,8 +49,8 @@ static inline void fy_wire_write(fy_frame *frame, const fy_envelope *envelope,
     frame->block = false;
 }
 
-/* Reads a frame; `message->data` borrows from it. False when it cannot be one of a job of `ranks`.
- */
+/* Reads a frame; `message->data` borrows from it. Returns false if no rank of a job of `ranks`
+ * ranks writes such a frame: its sizes, its origin or its object are impossible. */
 static inline bool fy_wire_read(const fy_frame *frame, int ranks, fy_envelope *envelope,
                                 ferry_message *message)
 {

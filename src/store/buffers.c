@@ -1,14 +1,21 @@
-/* Buffers: memory of images, and of data of flat types, that is used again.
+/* Buffers: large blocks of memory that the store keeps when they are free, and uses again. A buffer
+ * holds an image of an object, or the data of an object of a flat type.
  *
- * The system clears each page of new memory when the page is first touched. That can take longer
- * than to read the page from disk. So the store keeps large buffers that are free. These and the
- * objects take at most the budget and one buffer. An object that is used before it was read ahead
- * needs that one. While objects are only created, none is read. Data servers and computing engines
- * always keep one, because an object that migrates is read without room. Very large buffers ask for
- * huge pages.
+ * Why: the system clears each page of new memory when the page is first touched. That can take
+ * longer than to read the page from disk.
  *
- * A free buffer is in the list `buffers`, linked by its own first bytes. It is aligned for the
- * disk. Threads: the list is under the lock of the disk's crew. */
+ * How much is kept (fy_buffers_trim): free buffers and the objects in memory take at most the
+ * budget. Two cases allow one buffer more:
+ *
+ * - The store has read from its disk. An object that a task needs before it was read ahead is read
+ * into that buffer. A program that only creates objects reads nothing and keeps to the budget.
+ * - The rank is a data server or a computing engine (ferry_percolation_start). An object that
+ *   migrates is read there even if the budget is full.
+ *
+ * Very large buffers ask for huge pages. A free buffer is in the list `buffers`, linked by its own
+ * first bytes. It is aligned for the disk.
+ *
+ * Threads: the lock of the disk's crew protects the list. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +24,12 @@
 #include "base/alloc.h"
 #include "store/state.h"
 
-/* The C library itself uses smaller blocks again. */
+/* A block below SMALL_BYTES goes back to the C library, which keeps small blocks itself. A search
+ * looks at LOOKS free buffers. */
 enum { SMALL_BYTES = 64 << 10, HUGE_BYTES = 2 << 20, LOOKS = 8 };
 
-/* The data that a buffer has room for, beside the end of an image that the disk needs: with it the
- * buffer is counted, as objects are. */
+/* Bytes of data that fit into a buffer. The budget counts these, as it counts the data of objects.
+ * The rest of the buffer is the end of the image, which fills a block of the disk. */
 static uint64_t data_bytes(fy_link *buffer)
 {
     size_t room_bytes = malloc_usable_size(buffer);
@@ -31,13 +39,14 @@ static uint64_t data_bytes(fy_link *buffer)
 static fy_link *remove_buffer(ferry_store *s, fy_link *buffer)
 {
     fy_list_remove(buffer);
-    /* relaxed: changed under the lock; others look whether it is 0 */
+    /* relaxed: a counter; it changes under the lock, and a reader only compares it */
     atomic_fetch_sub_explicit(&s->idle_bytes, data_bytes(buffer), memory_order_relaxed);
     return buffer;
 }
 
-/* A free buffer of at least `size_bytes`, and of little more; NULL: there is none. Then the oldest
- * one is freed, so that buffers of sizes that nobody needs do not stay. */
+/* Takes a free buffer of at least `size_bytes`, and of little more, from the list. If the list has
+ * none, frees its oldest buffer and returns NULL. So buffers of sizes that are no longer used do
+ * not stay. */
 static void *find_buffer(ferry_store *s, size_t size_bytes)
 {
     fy_link *found = NULL;
@@ -91,6 +100,7 @@ void fy_buffers_trim(ferry_store *s)
     /* relaxed: a counter */
     if (newest != &s->buffers && atomic_load_explicit(&s->reads, memory_order_relaxed) != 0)
         budget_bytes += data_bytes(newest);
+    /* the list is freed from its oldest buffer up to this one */
     fy_link *kept = s->percolation != NULL ? newest : &s->buffers;
     while (s->buffers.next != kept && s->idle_bytes + resident_bytes > budget_bytes)
         free(remove_buffer(s, s->buffers.next));

@@ -147,7 +147,8 @@ void fy_buffer_give(ferry_store *s, void *buffer);
 /* Frees buffers until they and the objects have at most the budget and one buffer. */
 void fy_buffers_trim(ferry_store *s);
 
-/* Has the data of a flat type in buffers. */
+/* From now on the data of objects of a flat type are in buffers: replaces the type's `unpack` and
+ * `destroy`. */
 void fy_buffers_serve(ferry_store *s, fy_type *type);
 
 /* Undoes that for all types, and frees the buffers that are kept. */

@@ -325,7 +325,7 @@ static void test_stealing_names_a_victim_to_the_next_asker(void **state)
 /* Goal: word of an idle rank spreads with its distance, from neighbour to neighbour, and is not
  * passed on by who knows a nearer one. Method: a ring of 12 without far links, all busy, where
  * first rank 0 and then rank 4 becomes idle. */
-static void test_gradient_spreads_proximity(void **state)
+static void test_gradient_spreads_distance(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_gradient, 12, "NEIGHBOURS=2 FAR=0");
@@ -489,7 +489,7 @@ int main(void)
         cmocka_unit_test(test_stealing_asks_one_after_the_other),
         cmocka_unit_test(test_stealing_takes_several_short_ones),
         cmocka_unit_test(test_stealing_names_a_victim_to_the_next_asker),
-        cmocka_unit_test(test_gradient_spreads_proximity),
+        cmocka_unit_test(test_gradient_spreads_distance),
         cmocka_unit_test(test_gradient_is_low_at_its_mark),
         cmocka_unit_test(test_gradient_reaches_far_and_forgets),
         cmocka_unit_test(test_gradient_commits_before_it_sends),

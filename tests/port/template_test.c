@@ -57,7 +57,7 @@ static void test_node_drops_frames_that_make_no_sense(void **state)
     const fy_template_head right = {.source = 1, .frame.size_bytes = 8};
     const size_t size = sizeof(right) + 8;
     fy_template_head wrong[] = {right, right, right, right, right, right, right, right};
-    wrong[0].kind = FY_WIRE_KINDS;
+    wrong[0].kind = FY_TEMPLATE_KINDS;
     wrong[1].lane = FY_LANES;
     wrong[2].source = 2;
     wrong[3].source = -1;
@@ -81,7 +81,7 @@ static void test_node_takes_credit_only_for_what_it_sent(void **state)
 {
     two_nodes *n = *state;
     const fy_frame frame = {.data = n, .size_bytes = 8};
-    fy_template_head head = {.kind = FY_WIRE_CREDIT, .target = 1, .frame.size_bytes = 8};
+    fy_template_head head = {.kind = FY_TEMPLATE_CREDIT, .target = 1, .frame.size_bytes = 8};
     assert_int_equal(arrive(n, head, sizeof(head)), FERRY_EINVAL);
     assert_int_equal(n->here->ops->transport.send(n->here, FY_APP, FY_DATA, 1, &frame), 0);
     head.frame.size_bytes = 9;

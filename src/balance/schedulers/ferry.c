@@ -180,7 +180,7 @@ static void request(ferry_scheduling *s, ferry_policy *p)
         return;
     }
     p->idle_ns = 0;
-    p->asked_ns = p->requested_ns + fy_patience(s, p->timeout_ns);
+    p->asked_ns = p->requested_ns + fy_policy_timeout(s, p->timeout_ns);
     if (p->measure.steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
         p->backoff_ns = p->backoff_ns < p->timeout_ns / 2 ? 2 * p->backoff_ns : p->timeout_ns;

@@ -14,7 +14,7 @@ uint64_t fy_policy_ns(ferry_scheduling *s, const char *name, double otherwise, d
 /* The time after which an answer counts as lost. It is `usual_ns` if schedulers answer while tasks
  * run. Otherwise an answer may take several tasks. If a late answer counted as lost, the rank would
  * ask twice and get twice as much as it wanted. */
-static inline uint64_t fy_patience(const ferry_scheduling *s, uint64_t usual_ns)
+static inline uint64_t fy_policy_timeout(const ferry_scheduling *s, uint64_t usual_ns)
 {
     const uint64_t long_ns = UINT64_C(10000000000);
     return ferry_scheduling_preempts(s) || usual_ns > long_ns ? usual_ns : long_ns;

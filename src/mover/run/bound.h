@@ -1,5 +1,5 @@
 /* Bound: the binding of a mover on a rank: the moves within the rank, and the links to other ranks
- * with their copies, counters and buffers.
+ * with their copies, counters and buffers. The folder bind/ makes it, and this folder runs it.
  *
  * The copies of a mover are within the rank, in from another rank (a link in), or out to another (a
  * link out). The two ends of a link have the same copies in the same order.

@@ -1,5 +1,6 @@
 /* Planned: the arrays or grids, options and copies of a mover. Binding reads them. They stay the
- * same when the mover is bound again. */
+ * same when the mover is bound again. The struct is here and not in bind/, because ferry_mover has
+ * it as a member (state.h), and this folder does not include bind/. */
 #ifndef FY_MOVER_PLANNED_H
 #define FY_MOVER_PLANNED_H
 

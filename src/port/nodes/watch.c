@@ -47,7 +47,7 @@ static uint32_t state_at(const fy_nodes_watch *w, int place)
     return fy_shm_state(w->node->segment, (uint32_t)place);
 }
 
-static void note_end(fy_nodes_watch *w, int index)
+static void note_death(fy_nodes_watch *w, int index)
 {
     const fy_node *node = w->node;
     int place = fy_node_place(node, index);
@@ -72,7 +72,7 @@ static void watch_next(fy_nodes_watch *w)
         w->next_fd = (int)syscall(SYS_pidfd_open, w->node->pids[index], 0);
         if (w->next_fd >= 0 || errno != ESRCH)
             return;
-        note_end(w, index);
+        note_death(w, index);
     }
     w->next_fd = -1;
 }
@@ -114,7 +114,7 @@ static bool is_early(fy_nodes_watch *w, int dead)
 
 /* A rank that this process has started has ended. Its status may be gone, if the program has waited
  * for all its children. */
-static void reap(fy_nodes_watch *w, int rank)
+static void reap_started(fy_nodes_watch *w, int rank)
 {
     job *j = &w->job;
     job_child *child = &j->children[rank];
@@ -167,7 +167,7 @@ static void serve_set(fy_nodes_watch *w)
         read(w->stop_fd, &w->stops, sizeof(w->stops)) != (ssize_t)sizeof(w->stops))
         w->stops = 0;
     if (w->set[SET_NEXT].revents != 0) {
-        note_end(w, (w->node->self + w->next) % w->node->count);
+        note_death(w, (w->node->self + w->next) % w->node->count);
         watch_next(w);
     }
     if (w->set[SET_SPAWN_REQUESTS].revents != 0)
@@ -176,7 +176,7 @@ static void serve_set(fy_nodes_watch *w)
         fy_nodes_query_answer(w->node, w->query_fd);
     for (int rank = j->starting; rank < j->ranks; rank++)
         if (w->set[SET_CHILDREN + rank].revents != 0)
-            reap(w, rank);
+            reap_started(w, rank);
 }
 
 static bool is_over(const fy_nodes_watch *w)

@@ -84,18 +84,18 @@ void fy_template_note_left(fy_template_node *node, int rank)
 static bool is_sound(fy_template_job *job, fy_template_node *node, const fy_template_head *head,
                      size_t data_bytes)
 {
-    if (head->kind >= FY_WIRE_KINDS || head->lane >= FY_LANES || head->source < 0 ||
+    if (head->kind >= FY_TEMPLATE_KINDS || head->lane >= FY_LANES || head->source < 0 ||
         head->source >= job->ranks || head->target < 0 || head->target >= job->ranks)
         return false;
     const fy_template_place *source = fy_template_place_of(node, head->source),
                             *target = fy_template_place_of(node, head->target);
-    if (head->kind == FY_WIRE_CREDIT) {
+    if (head->kind == FY_TEMPLATE_CREDIT) {
         const fy_template_credit *c =
             source == NULL ? NULL : &source->sent[head->lane][head->target];
         return c != NULL && target == NULL && data_bytes == 0 && c->messages > 0 &&
                c->bytes >= head->frame.size_bytes;
     }
-    if (head->kind == FY_WIRE_LEFT)
+    if (head->kind == FY_TEMPLATE_LEFT)
         return source == NULL && data_bytes == 0;
     return source == NULL && target != NULL && head->frame.word_count <= FY_FRAME_WORDS &&
            head->frame.size_bytes == data_bytes;
@@ -104,9 +104,9 @@ static bool is_sound(fy_template_job *job, fy_template_node *node, const fy_temp
 /* With the lock. Takes `q`, the frame of the message, if it has one. */
 static void apply(fy_template_node *node, const fy_template_head *head, fy_template_queued *q)
 {
-    if (head->kind == FY_WIRE_LEFT)
+    if (head->kind == FY_TEMPLATE_LEFT)
         fy_template_note_left(node, head->source);
-    else if (head->kind == FY_WIRE_CREDIT)
+    else if (head->kind == FY_TEMPLATE_CREDIT)
         fy_template_return_credit(
             &fy_template_place_of(node, head->source)->sent[head->lane][head->target],
             head->frame.size_bytes);
@@ -117,7 +117,7 @@ static void apply(fy_template_node *node, const fy_template_head *head, fy_templ
 int fy_template_arrive(fy_template_job *job, fy_template_node *node, const void *bytes,
                        size_t size_bytes)
 {
-    fy_template_head head = {.kind = FY_WIRE_KINDS};
+    fy_template_head head = {.kind = FY_TEMPLATE_KINDS};
     fy_template_queued *q = NULL;
     if (size_bytes >= sizeof(head))
         memcpy(&head, bytes, sizeof(head));
@@ -125,7 +125,7 @@ int fy_template_arrive(fy_template_job *job, fy_template_node *node, const void 
     int error = is_sound(job, node, &head, size_bytes - sizeof(head)) ? 0 : FERRY_EINVAL;
     /* A network cannot refuse a message that has come: it keeps the message until there is memory.
      */
-    if (error == 0 && head.kind == FY_WIRE_FRAME &&
+    if (error == 0 && head.kind == FY_TEMPLATE_FRAME &&
         (q = fy_template_copy(head.source, &head.frame, (const char *)bytes + sizeof(head))) ==
             NULL)
         error = FERRY_ENOMEM;
@@ -140,7 +140,7 @@ int fy_template_arrive(fy_template_job *job, fy_template_node *node, const void 
 int fy_template_carry(fy_template_job *job, fy_template_node *node, const fy_template_head *head,
                       const void *data)
 {
-    size_t data_bytes = head->kind == FY_WIRE_FRAME ? head->frame.size_bytes : 0;
+    size_t data_bytes = head->kind == FY_TEMPLATE_FRAME ? head->frame.size_bytes : 0;
     if (data_bytes == 0)
         return fy_template_arrive(job, node, head, sizeof(*head));
     char *bytes = data_bytes > SIZE_MAX - sizeof(*head) ? NULL : malloc(sizeof(*head) + data_bytes);

@@ -52,10 +52,10 @@ struct fy_template_job {
 
 /* The kinds of messages between nodes. */
 typedef enum fy_template_wire {
-    FY_WIRE_FRAME,  /* the data of `frame` follow */
-    FY_WIRE_CREDIT, /* `target` has taken a frame of so many bytes: `source` may send more */
-    FY_WIRE_LEFT,   /* `source` has left; it sends nothing after that */
-    FY_WIRE_KINDS,
+    FY_TEMPLATE_FRAME,  /* the data of `frame` follow */
+    FY_TEMPLATE_CREDIT, /* `target` has taken a frame of so many bytes: `source` may send more */
+    FY_TEMPLATE_LEFT,   /* `source` has left; it sends nothing after that */
+    FY_TEMPLATE_KINDS,
 } fy_template_wire;
 
 /* The head of a message between nodes. */

@@ -86,8 +86,11 @@ static int charge(template_port *p, fy_lane lane, int rank, size_t size_bytes)
 /* Another node cannot read the caller's data: what travels is a copy. */
 static int send_far(template_port *p, fy_lane lane, int rank, const fy_frame *frame)
 {
-    const fy_template_head head = {
-        .kind = FY_WIRE_FRAME, .lane = lane, .source = p->rank, .target = rank, .frame = *frame};
+    const fy_template_head head = {.kind = FY_TEMPLATE_FRAME,
+                                   .lane = lane,
+                                   .source = p->rank,
+                                   .target = rank,
+                                   .frame = *frame};
     return fy_template_carry(p->job, fy_template_node_of(p->job, rank), &head, frame->data);
 }
 
@@ -168,7 +171,7 @@ static void give_credit(template_port *p, fy_lane lane, const fy_template_queued
         fy_template_return_credit(&source->sent[lane][p->rank], q->frame.size_bytes);
         return;
     }
-    const fy_template_head head = {.kind = FY_WIRE_CREDIT,
+    const fy_template_head head = {.kind = FY_TEMPLATE_CREDIT,
                                    .lane = lane,
                                    .source = q->source,
                                    .target = p->rank,
@@ -382,7 +385,7 @@ static void name_handler(fy_port *port, uint16_t handler, const char *name)
 static void close_port(fy_port *port)
 {
     template_port *p = state_of(port);
-    const fy_template_head head = {.kind = FY_WIRE_LEFT, .source = p->rank};
+    const fy_template_head head = {.kind = FY_TEMPLATE_LEFT, .source = p->rank};
     lock(p);
     fy_template_note_left(p->node, p->rank);
     unlock(p);

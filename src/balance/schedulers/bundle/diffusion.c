@@ -76,7 +76,7 @@ static void query(ferry_scheduling *s, diffusion *state)
         state->neighbours[i] = (neighbour){.rank = fy_neighbours_rank(s, &state->around, i)};
         tell(s, state->neighbours[i].rank, QUERY, state->round, 0);
     }
-    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, state->timeout_ns));
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, state->timeout_ns));
 }
 
 /* No neighbour had work: asks the next ones. If all ranks have been asked, pauses. */
@@ -110,7 +110,7 @@ static void request(ferry_scheduling *s, diffusion *state)
     state->phase = REQUESTING;
     best->load = 0;
     tell(s, best->rank, REQUEST, state->round, 0);
-    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, state->timeout_ns));
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, state->timeout_ns));
 }
 
 static void add(ferry_scheduling *s, diffusion *state, ferry_schedulable *item)

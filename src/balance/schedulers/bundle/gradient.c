@@ -1,14 +1,15 @@
 /* Gradient (prema.txt 5.4.2.3): an idle rank makes itself known from neighbour to neighbour, and a
- * rank with too much work offers it objects.
+ * rank with too much work offers it objects. The thesis calls the distance from the idle rank its
+ * proximity.
  *
  * A rank is overloaded if more than HIGH objects wait (HIGH is at least LOW). It is underloaded if
  * LOW or fewer wait. If LOW is 0, it must also run no task; without preemption it may run its last.
  *
- * - An underloaded rank sends STATUS (its number, proximity 0) to its neighbours: the NEIGHBOURS /
+ * - An underloaded rank sends STATUS (its number, distance 0) to its neighbours: the NEIGHBOURS /
  *   2 ranks before it and as many after it. With FAR=1 neighbours are also the ranks at distances
  *   of growing powers of two. Then all ranks hear of it in logarithmic time.
  * - A rank keeps a STATUS if it is nearer than the one that it knows. If the rank is not
- *   overloaded, it passes the STATUS on with proximity + 1.
+ *   overloaded, it passes the STATUS on with distance + 1.
  * - An overloaded rank commits first: it sends OFFER (how many objects) to the nearest underloaded
  *   rank that it knows.
  * - That rank answers TAKE: how many of them it wants, BATCH at most. 0 means none. The objects
@@ -24,7 +25,7 @@
 #include "base/alloc.h"
 
 enum { STATUS, OFFER, TAKE };
-enum { PROXIMITY_MAX = 1 << 20, PAUSES_MAX = 32 };
+enum { DISTANCE_MAX = 1 << 20, PAUSES_MAX = 32 };
 
 typedef struct gradient {
     fy_waiting_queue waiting;
@@ -35,8 +36,8 @@ typedef struct gradient {
     int neighbours[FY_NEIGHBOURS_MAX];
     int neighbour_count;
 
-    int nearest; /* underloaded rank, or -1 */
-    uint32_t proximity;
+    int nearest;       /* underloaded rank, or -1 */
+    uint32_t distance; /* of `nearest`, in steps from neighbour to neighbour */
     uint64_t heard_ns;
     bool offered;      /* an offer is out */
     uint32_t promised; /* objects that others have promised and not sent yet */
@@ -57,11 +58,11 @@ static uint32_t surplus(const gradient *g)
     return g->waiting.count > kept ? g->waiting.count - kept : 0;
 }
 
-static void spread(ferry_scheduling *s, const gradient *g, int source, int rank, uint32_t proximity)
+static void spread(ferry_scheduling *s, const gradient *g, int source, int rank, uint32_t distance)
 {
     for (int i = 0; i < g->neighbour_count; i++)
         if (g->neighbours[i] != source && g->neighbours[i] != rank)
-            fy_policy_tell(s, g->neighbours[i], STATUS, (uint64_t)rank, proximity);
+            fy_policy_tell(s, g->neighbours[i], STATUS, (uint64_t)rank, distance);
 }
 
 /* Sends STATUS, if this rank is underloaded and has not sent it lately. */
@@ -72,7 +73,7 @@ static void announce(ferry_scheduling *s, gradient *g)
     if (g->announced)
         return;
     g->announced = true;
-    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, g->pause_ns));
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, g->pause_ns));
     if (g->pause_ns < PAUSES_MAX * g->expire_ns)
         g->pause_ns *= 2;
     spread(s, g, -1, ferry_scheduling_rank(s), 0);
@@ -88,19 +89,19 @@ static void offer(ferry_scheduling *s, gradient *g)
     g->nearest = -1;
 }
 
-static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, uint32_t proximity)
+static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, uint32_t distance)
 {
     uint64_t now = ferry_scheduling_now(s);
-    bool old = g->nearest < 0 || now - g->heard_ns > fy_patience(s, g->expire_ns);
-    if (!old && proximity >= g->proximity)
+    bool old = g->nearest < 0 || now - g->heard_ns > fy_policy_timeout(s, g->expire_ns);
+    if (!old && distance >= g->distance)
         return;
     g->nearest = rank;
-    g->proximity = proximity;
+    g->distance = distance;
     g->heard_ns = now;
     if (surplus(g) > 0)
         offer(s, g);
     else
-        spread(s, g, source, rank, proximity + 1);
+        spread(s, g, source, rank, distance + 1);
 }
 
 static void hear_offer(ferry_scheduling *s, gradient *g, int source, uint32_t count)
@@ -207,7 +208,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     switch (words[0]) {
     case STATUS:
         if (words[1] < (uint64_t)ferry_scheduling_ranks(s) &&
-            ferry_scheduling_accepts(s, (int)words[1]) && words[2] < PROXIMITY_MAX)
+            ferry_scheduling_accepts(s, (int)words[1]) && words[2] < DISTANCE_MAX)
             hear_status(s, g, source, (int)words[1], (uint32_t)words[2]);
         break;
     case OFFER:
@@ -230,12 +231,12 @@ static void wake(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
     if (g->promised > 0 &&
-        ferry_scheduling_now(s) - g->promised_ns > fy_patience(s, 50 * g->expire_ns))
+        ferry_scheduling_now(s) - g->promised_ns > fy_policy_timeout(s, 50 * g->expire_ns))
         g->promised = 0;
     g->announced = false;
     announce(s, g);
     if (!g->announced && g->waiting.running == NULL)
-        ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, g->expire_ns));
+        ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, g->expire_ns));
 }
 
 /* Ranks have come or gone. A rank that has gone does not answer an offer, and one that has come has

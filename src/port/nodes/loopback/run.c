@@ -187,7 +187,7 @@ static void end_job(launcher *l, int status)
     signal_all(l, SIGCONT); /* one that is stopped would not see it */
 }
 
-static void note_end(launcher *l, int rank, int wait_status)
+static void note_exit(launcher *l, int rank, int wait_status)
 {
     pid_t pid = l->pids[rank];
     bool first = l->kill_ns == UINT64_MAX;
@@ -208,11 +208,11 @@ static void note_end(launcher *l, int rank, int wait_status)
     end_job(l, status == 0 ? EXIT_FAILURE : status);
 }
 
-static void reap(launcher *l, int rank)
+static void reap_rank(launcher *l, int rank)
 {
     int status;
     if (l->pids[rank] != 0 && waitpid(l->pids[rank], &status, WNOHANG) == l->pids[rank])
-        note_end(l, rank, status);
+        note_exit(l, rank, status);
 }
 
 /* If there are several ends between two looks, one signal is kept: that of the first, which `pid`
@@ -221,9 +221,9 @@ static void reap_all(launcher *l, pid_t pid)
 {
     for (int rank = 0; rank < l->job.ranks; rank++)
         if (l->pids[rank] == pid)
-            reap(l, rank);
+            reap_rank(l, rank);
     for (int rank = 0; rank < l->job.ranks; rank++)
-        reap(l, rank);
+        reap_rank(l, rank);
 }
 
 /* A signal of the terminal has reached the ranks already, which are in our process group. */
