@@ -26,7 +26,7 @@ void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns)
 }
 
 /* Doubles the room; false at the limit, or without memory. */
-static bool grow(ferry_scheduling *s)
+static bool reasons_grow(ferry_scheduling *s)
 {
     uint32_t capacity = s->reason_capacity == 0 ? 64 : s->reason_capacity * 2;
     fy_reason *larger =
@@ -40,7 +40,7 @@ static bool grow(ferry_scheduling *s)
 
 void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank)
 {
-    if (s->reason_count == s->reason_capacity && !grow(s)) {
+    if (s->reason_count == s->reason_capacity && !reasons_grow(s)) {
         s->reasons_lost++;
         return;
     }

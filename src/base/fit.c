@@ -15,7 +15,7 @@ static double class_error(sums s, size_t count)
     return error > 0 ? error : 0;
 }
 
-static void add(sums *s, double value, double sign)
+static void fit_add(sums *s, double value, double sign)
 {
     s->first += sign * value;
     s->second += sign * value * value;
@@ -29,12 +29,12 @@ fy_fit fy_fit_classes(const double *seconds, size_t count, double total)
         return fit;
     sums below = {0}, above = {0}, best_below = {0};
     for (size_t i = 0; i < count; i++)
-        add(&above, seconds[i] - mean, 1);
+        fit_add(&above, seconds[i] - mean, 1);
     fit.uniform = false;
     for (size_t gamma = 1; gamma < count; gamma++) {
         double value = seconds[gamma - 1] - mean;
-        add(&below, value, 1);
-        add(&above, value, -1);
+        fit_add(&below, value, 1);
+        fit_add(&above, value, -1);
         double error = class_error(below, gamma) + class_error(above, count - gamma);
         if (gamma > 1 && error >= fit.error)
             continue;

@@ -125,7 +125,7 @@ static void split_rest(fy_spans *s, size_t first, size_t count, const span_run *
     link_run(s, first);
 }
 
-static bool find(fy_spans *s, size_t count, size_t *first)
+static bool spans_find(fy_spans *s, size_t count, size_t *first)
 {
     if (find_free(s, count, first)) {
         unlink_run(s, *first);
@@ -144,9 +144,9 @@ static bool find(fy_spans *s, size_t count, size_t *first)
 
 bool fy_spans_take(fy_spans *s, size_t count, run_kind kind, uint32_t size_class, size_t *first)
 {
-    if (!find(s, count, first)) {
+    if (!spans_find(s, count, first)) {
         fy_spans_trim(s, UINT64_MAX);
-        if (!find(s, count, first))
+        if (!spans_find(s, count, first))
             return false;
     }
     span_run *run = run_at(s, *first);

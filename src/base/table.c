@@ -55,7 +55,7 @@ static uint64_t *vacancy(const fy_table *table, uint64_t key)
     return fy_table_slot(table, i);
 }
 
-static int grow(fy_table *table)
+static int table_grow(fy_table *table)
 {
     fy_table larger = *table;
     larger.mask = table->mask * 2 + 1;
@@ -81,7 +81,7 @@ int fy_table_insert(fy_table *table, uint64_t key, void **slot)
     }
     if (*found == 0) {
         if ((table->count + 1) * 4 > (table->mask + 1) * 3) {
-            int error = grow(table);
+            int error = table_grow(table);
             if (error != 0)
                 return error;
             found = vacancy(table, key);

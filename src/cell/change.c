@@ -41,8 +41,8 @@ void fy_lock_answer(const fy_cells *c, const fy_cell *mine)
     uint64_t address = atomic_load_explicit(doubted, memory_order_relaxed);
     if (address == 0 || address == (uintptr_t)mine)
         return;
-    /* acquire: pairs with the release in ask. It fails if the rank that asked has taken the request
-     * back */
+    /* acquire: pairs with the release in change_ask. It fails if the rank that asked has taken the
+     * request back */
     if (!atomic_compare_exchange_strong_explicit(doubted, &address, address | LOOKING,
                                                  memory_order_acquire, memory_order_relaxed))
         return;
@@ -52,7 +52,7 @@ void fy_lock_answer(const fy_cells *c, const fy_cell *mine)
     atomic_store_explicit(doubted, 0, memory_order_release);
 }
 
-static void ask(const fy_cells *c, const _Atomic uint32_t *lock, int owner)
+static void change_ask(const fy_cells *c, const _Atomic uint32_t *lock, int owner)
 {
     fy_board *board = c->boards[owner];
     uint64_t none = 0;
@@ -124,7 +124,7 @@ static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
             if (asked >= 0 && asked != owner)
                 take_back(c, lock, asked);
             asked = owner;
-            ask(c, lock, owner);
+            change_ask(c, lock, owner);
         }
         fy_yield();
     }

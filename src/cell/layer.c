@@ -112,7 +112,7 @@ static int open_cells(ferry *f, const ferry_options *options)
     return 0;
 }
 
-static int progress(ferry *f)
+static int cells_progress(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     int count = c->news;
@@ -154,5 +154,5 @@ const fy_layer_ops fy_cell_layer = {.layer = FY_LAYER_CELL,
                                     .kind_count = 1,
                                     .open = open_cells,
                                     .close = close_cells,
-                                    .progress = progress,
+                                    .progress = cells_progress,
                                     .busy = busy};

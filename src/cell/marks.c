@@ -124,7 +124,7 @@ static void run_handler(ferry *f, void *arg)
     what->handler.fn(f, what->cell, what->count, what->handler.arg);
 }
 
-static fy_marked *find(const fy_cells *c, int number)
+static fy_marked *marks_find(const fy_cells *c, int number)
 {
     for (size_t i = 0; i < c->marked_count; i++)
         if (c->marked[i].number == number)
@@ -133,7 +133,7 @@ static fy_marked *find(const fy_cells *c, int number)
 }
 
 /* Clears the alarm, and runs the handler if a mark is still passed. */
-static int run(fy_cells *c, fy_marked *m)
+static int marks_run(fy_cells *c, fy_marked *m)
 {
     fy_cell *cell = cell_of(c, m);
     fy_cell_lock(c, cell);
@@ -155,7 +155,7 @@ static int run(fy_cells *c, fy_marked *m)
         fy_run(c->f, FY_DOING_HANDLER, NO_HANDLER, run_handler, &what);
         c->floor = floor;
         /* The handler may have set or removed handlers, so the record may have moved or gone. */
-        m = find(c, number);
+        m = marks_find(c, number);
         if (m != NULL)
             m->running = false;
     }
@@ -173,7 +173,7 @@ int fy_marks_run(fy_cells *c, int64_t floor, int budget)
         fy_marked *m = choose(c, floor);
         if (m == NULL)
             break;
-        count += run(c, m);
+        count += marks_run(c, m);
     }
     if (marks_due(c))
         atomic_store_explicit(&c->board->attention, 1, memory_order_relaxed);
@@ -201,7 +201,7 @@ void fy_marks_look(fy_cells *c)
 
 static fy_marked *find_or_add(fy_cells *c, int number)
 {
-    fy_marked *m = find(c, number);
+    fy_marked *m = marks_find(c, number);
     if (m != NULL)
         return m;
     if (c->marked_count == c->marked_capacity) {
@@ -255,7 +255,7 @@ int ferry_cell_handler_set(ferry *f, int number, const ferry_cell_handler *given
         return fy_fail(f, FERRY_EINVAL, "cell_handler_set: the function is NULL");
     const ferry_cell_handler *handler = given == NULL ? NULL : &known;
     if (handler == NULL) {
-        fy_marked *m = find(c, number);
+        fy_marked *m = marks_find(c, number);
         set_marks(c, &c->board->cells[number], NULL);
         if (m != NULL)
             *m = c->marked[--c->marked_count];

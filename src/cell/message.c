@@ -8,8 +8,8 @@
 #include "core/fail.h"
 
 /* Copies by `layout`. If the parcel is smaller than its fields, that is an error of the caller. */
-static int fill(ferry *f, void *target, size_t room, const void *source, size_t size_bytes,
-                const ferry_layout *layout)
+static int cell_message_fill(ferry *f, void *target, size_t room, const void *source,
+                             size_t size_bytes, const ferry_layout *layout)
 {
     if (layout == NULL || layout->descriptor == NULL) {
         size_t size = room < size_bytes ? room : size_bytes;
@@ -34,7 +34,7 @@ int ferry_cell_send(ferry *f, ferry_cell cell, const void *source, size_t size_b
     int error = ferry_parcel_create(f, room, &parcel, &data);
     if (error != 0)
         return error;
-    error = fill(f, data, room, source, size_bytes, layout);
+    error = cell_message_fill(f, data, room, source, size_bytes, layout);
     if (error == 0)
         error = ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, timeout_ns);
     if (error != 0)
@@ -59,7 +59,7 @@ int ferry_cell_receive(ferry *f, ferry_cell cell, void *target, size_t *size_byt
         error = fy_fail(f, FERRY_ETOOLONG, "cell_receive: the parcel has %zu bytes, the buffer %zu",
                         size, room);
     else
-        error = fill(f, target, plain ? size : room, data, size, layout);
+        error = cell_message_fill(f, target, plain ? size : room, data, size, layout);
     (void)ferry_parcel_release(f, parcel);
     if (error == 0)
         *size_bytes = size;

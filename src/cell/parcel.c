@@ -182,7 +182,7 @@ static void leave(fy_cells *c, const fy_parcel *p)
 }
 
 /* Frees a parcel of this rank. */
-static void destroy(fy_cells *c, fy_parcel *p)
+static void parcel_destroy(fy_cells *c, fy_parcel *p)
 {
     atomic_store_explicit(&p->name, 0, memory_order_relaxed);
     leave(c, p);
@@ -206,7 +206,7 @@ static void discard(fy_cells *c, fy_parcel *p)
 void fy_parcel_free(fy_cells *c, fy_parcel *p)
 {
     if (p->creator == c->place) {
-        destroy(c, p);
+        parcel_destroy(c, p);
         return;
     }
     if (c->gone[p->creator]) {
@@ -235,7 +235,7 @@ static void parcel_collect(fy_cells *c)
             return;
         }
         at = p->next_free;
-        destroy(c, p);
+        parcel_destroy(c, p);
     }
 }
 
@@ -404,7 +404,7 @@ void fy_parcel_rescue(fy_cells *c, uint32_t dead)
     fy_parcel *p = name == 0 ? NULL : fy_parcel_find(c, name);
     if (p != NULL && p->creator == c->place &&
         atomic_load_explicit(&p->refs, memory_order_acquire) == 0)
-        destroy(c, p);
+        parcel_destroy(c, p);
 }
 
 static int no_memory(ferry *f, const char *call, size_t size_bytes)

@@ -54,7 +54,7 @@ static uint64_t ends_of(const fy_cell *cell)
 }
 
 /* Whether ring and ends of a locked cell can be what Ferry has written. */
-static inline bool is_sound(const fy_cell *cell)
+static inline bool queue_is_sound(const fy_cell *cell)
 {
     uint32_t mask = mask_of(cell);
     if (fy_ends_count(ends_of(cell)) > mask + (uint64_t)1)
@@ -78,7 +78,7 @@ static __attribute__((cold, noinline)) void repair(fy_cells *c, fy_cell *cell)
 static inline void lock_sound(fy_cells *c, fy_cell *cell)
 {
     fy_cell_lock(c, cell);
-    if (__builtin_expect(!is_sound(cell), 0))
+    if (__builtin_expect(!queue_is_sound(cell), 0))
         repair(c, cell);
 }
 
@@ -212,7 +212,7 @@ static void add_locked(fy_cells *c, fy_parcel *p, ferry_hold hold, uint32_t plac
 
 /* Adds `p` to a locked cell that has room. The reference is a hold of `place`. The cell stays
  * locked. */
-static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32_t place)
+static int queue_add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32_t place)
 {
     fy_change *change = &c->intent->change;
     uint64_t ends = ends_of(cell);
@@ -245,7 +245,7 @@ int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
     lock_sound(c, cell);
     int error = FERRY_EAGAIN;
     if (fy_ends_count(ends_of(cell)) < limit_of(cell))
-        error = add(c, cell, p, hold, c->place);
+        error = queue_add(c, cell, p, hold, c->place);
     if (error == 0)
         unlock_changed(c, cell, true);
     else
@@ -278,7 +278,7 @@ static fy_parcel *first_of(fy_cells *c, fy_cell *cell)
 }
 
 /* Removes the first parcel of a locked cell. The cell's reference becomes a hold of this rank. */
-static inline void take(fy_cells *c, fy_cell *cell, fy_parcel *p)
+static inline void queue_take(fy_cells *c, fy_cell *cell, fy_parcel *p)
 {
     fy_change *change = &c->intent->change;
     uint64_t ends = ends_of(cell);
@@ -320,7 +320,7 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
     c->intent->change.hold = (uint16_t)(hold + 1);
     out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
     if (remove) {
-        take(c, cell, p);
+        queue_take(c, cell, p);
         unlock_changed(c, cell, false);
     } else {
         share(c, p);
@@ -367,7 +367,7 @@ void fy_queue_finish_plan(fy_cells *c, fy_cell *cell)
     /* relaxed: only `place` changes these holds or, if it is dead, this rank */
     if (p != NULL && place < c->places &&
         atomic_load_explicit(&p->holds[place], memory_order_relaxed) > 0)
-        (void)add(c, cell, p, intent->plan_keep ? FERRY_KEEP : FERRY_GIVE, place);
+        (void)queue_add(c, cell, p, intent->plan_keep ? FERRY_KEEP : FERRY_GIVE, place);
     atomic_store_explicit(&intent->plan, FY_PLAN_NONE, memory_order_release);
     unlock_emptied(c, cell, write);
 }

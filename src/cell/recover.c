@@ -53,7 +53,8 @@ static bool is_heap(const fy_cells *c, uint64_t address)
     return address % sizeof(uint64_t) == 0 && address - c->start < c->bytes;
 }
 
-static bool is_sound(const fy_cells *c, const fy_intent *intent, fy_cell *cell, uint64_t parcel)
+static bool recover_is_sound(const fy_cells *c, const fy_intent *intent, fy_cell *cell,
+                             uint64_t parcel)
 {
     const fy_change *change = &intent->change;
     if ((change->parts & FY_CHANGE_CELL) && cell == NULL)
@@ -81,7 +82,7 @@ static void redo(fy_cells *c, fy_board *board, uint32_t dead)
     uint64_t parcel = atomic_load_explicit(&intent->parcel, memory_order_relaxed);
     fy_cell *cell =
         fy_cell_at_address(c, atomic_load_explicit(&intent->cell, memory_order_relaxed));
-    if (committed && is_sound(c, intent, cell, parcel))
+    if (committed && recover_is_sound(c, intent, cell, parcel))
         fy_change_apply(intent);
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&intent->state, FY_INTENT_IDLE, memory_order_relaxed);
@@ -104,7 +105,7 @@ void fy_recover_change(fy_cells *c, int dead)
 }
 
 /* Takes over a cell that the dead rank was emptying, and empties it. */
-static void finish(fy_cells *c, fy_board *board, uint32_t dead)
+static void recover_finish(fy_cells *c, fy_board *board, uint32_t dead)
 {
     fy_intent *theirs = &board->intent, *ours = c->intent;
     fy_cell *cell =
@@ -126,7 +127,7 @@ static void finish(fy_cells *c, fy_board *board, uint32_t dead)
 static void recover(fy_cells *c, fy_board *board, uint32_t dead)
 {
     redo(c, board, dead);
-    finish(c, board, dead);
+    recover_finish(c, board, dead);
     /* seq_cst: two ranks may recover one dead rank each. At least one of the two sees that the
      * other dead rank's change is finished */
     atomic_thread_fence(memory_order_seq_cst);

@@ -72,7 +72,7 @@ static void pin_copy(fy_cells *c, fy_pending *p)
     fy_parcel_pin(c, copy, true);
 }
 
-static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
+static int remote_ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
 {
     const fy_frame frame = {
         .kind = FY_KIND_CELL,
@@ -104,7 +104,7 @@ static int begin(fy_cells *c, const fy_cell_request *request, bool waits, uint32
     p->out = request->out;
     p->count = request->count;
     pin_copy(c, p);
-    int error = ask(c, p, request->parcel);
+    int error = remote_ask(c, p, request->parcel);
     if (error != 0) {
         fy_pending_end(c, p, error);
         return error;

@@ -36,7 +36,7 @@ typedef struct costs {
     uint64_t ran_ns;  /* when the last empty task of this round ran; 0: none has run */
 } costs;
 
-static void keep(samples *s, int wanted, uint64_t ns)
+static void costs_keep(samples *s, int wanted, uint64_t ns)
 {
     if (s->count < wanted)
         s->ns[s->count++] = ns;
@@ -67,7 +67,7 @@ static void on_run(ferry *f, ferry_object object, void *data, int source,
     (void)message;
     uint64_t now_ns = ferry_now(f);
     if (c->ran_ns != 0)
-        keep(&c->decide, c->wanted, now_ns - c->ran_ns);
+        costs_keep(&c->decide, c->wanted, now_ns - c->ran_ns);
     c->ran_ns = now_ns;
 }
 
@@ -96,17 +96,17 @@ static void on_carry(ferry *f, int source, const ferry_message *message)
         calibrate_must(FERRY_ENOMEM, "unpack");
     else
         memcpy(data, message->data, CALIBRATE_TASK_BYTES);
-    keep(&c->unpack, c->wanted, ferry_now(f) - start);
+    costs_keep(&c->unpack, c->wanted, ferry_now(f) - start);
     char *bytes = (char *)(uintptr_t)message->data + CALIBRATE_TASK_BYTES;
     ferry_move_info info = {.bytes = bytes, .size_bytes = message->size_bytes};
     info.size_bytes -= CALIBRATE_TASK_BYTES;
     start = ferry_now(f);
     calibrate_must(ferry_object_install(f, &info, data, source), "install");
-    keep(&c->install, c->wanted, ferry_now(f) - start);
+    costs_keep(&c->install, c->wanted, ferry_now(f) - start);
     c->carried++;
 }
 
-static ferry_object create(ferry *f, const costs *c)
+static ferry_object costs_create(ferry *f, const costs *c)
 {
     ferry_object object;
     void *data = calloc(1, CALIBRATE_TASK_BYTES);
@@ -121,18 +121,18 @@ static void measure_moves(ferry *f, costs *c, calibrate_costs *out)
 {
     samples uninstall = {0}, pack = {0};
     for (int i = 0; i < c->wanted && ferry_rank(f) == 0; i++) {
-        ferry_object object = create(f, c);
+        ferry_object object = costs_create(f, c);
         ferry_move_info info;
         void *data;
         uint64_t start = ferry_now(f);
         calibrate_must(ferry_object_uninstall(f, object, 1, &info, &data), "uninstall");
-        keep(&uninstall, c->wanted, ferry_now(f) - start);
+        costs_keep(&uninstall, c->wanted, ferry_now(f) - start);
         start = ferry_now(f);
         char *buffer = malloc(CALIBRATE_TASK_BYTES + info.size_bytes);
         if (buffer == NULL)
             calibrate_must(FERRY_ENOMEM, "pack");
         memcpy(buffer, data, CALIBRATE_TASK_BYTES);
-        keep(&pack, c->wanted, ferry_now(f) - start);
+        costs_keep(&pack, c->wanted, ferry_now(f) - start);
         memcpy(buffer + CALIBRATE_TASK_BYTES, info.bytes, info.size_bytes);
         ferry_message message = {.handler = c->carry,
                                  .data = buffer,
@@ -163,7 +163,7 @@ static uint64_t measure_poll(ferry *f, int wanted)
         uint64_t start = ferry_now(f);
         for (int k = 0; k < POLLS; k++)
             ferry_poll(f);
-        keep(&s, wanted, (ferry_now(f) - start) / POLLS);
+        costs_keep(&s, wanted, (ferry_now(f) - start) / POLLS);
     }
     calibrate_must(ferry_barrier(f), "barrier");
     return calibrate_median(s.ns, s.count);
@@ -207,7 +207,7 @@ static uint64_t measure_change(const ferry *f, int wanted)
         sem_post(&t.there);
         while (sem_wait(&t.here) != 0)
             continue;
-        keep(&s, wanted, (ferry_now(f) - start) / 2);
+        costs_keep(&s, wanted, (ferry_now(f) - start) / 2);
     }
     pthread_join(thread, NULL);
     sem_destroy(&t.here);
@@ -223,7 +223,7 @@ static void measure_choices(ferry *f, costs *c)
     ferry_object objects[OBJECTS];
     const ferry_message message = {.handler = c->run};
     for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++) {
-        objects[i] = create(f, c);
+        objects[i] = costs_create(f, c);
         calibrate_must(ferry_balance_add(f, objects[i], NULL), "balance");
     }
     for (int k = 0; k * OBJECTS < c->wanted; k++) {
@@ -237,7 +237,7 @@ static void measure_choices(ferry *f, costs *c)
 /* Rank 0 asks the helper of rank 1 while rank 1 runs a task. */
 static void measure_answers(ferry *f, costs *c)
 {
-    ferry_object object = create(f, c);
+    ferry_object object = costs_create(f, c);
     ferry_message message = {.handler = ferry_rank(f) == 0 ? c->run : c->busy};
     calibrate_must(ferry_balance_add(f, object, NULL), "balance");
     calibrate_must(ferry_balance_enable(f, true), "balance");
@@ -256,13 +256,13 @@ static void measure_answers(ferry *f, costs *c)
         while (asking->answers == answers && ferry_now(f) < end_ns)
             ferry_poll(f);
         if (asking->answers != answers)
-            keep(&c->answer, c->wanted, asking->answer_ns);
+            costs_keep(&c->answer, c->wanted, asking->answer_ns);
     }
     calibrate_must(ferry_quiesce(f), "quiesce");
     calibrate_must(ferry_balance_enable(f, false), "balance");
 }
 
-static void prepare(ferry *f, costs *c)
+static void costs_prepare(ferry *f, costs *c)
 {
     static const ferry_object_ops ops = {
         .size = sizeof ops, .name = "calibrate", .flat_bytes = CALIBRATE_TASK_BYTES};
@@ -285,7 +285,7 @@ void calibrate_costs_measure(ferry *f, bool quick, calibrate_costs *out)
     }
     c->wanted = quick ? QUICK_SAMPLES : SAMPLES;
     c->busy_ms = quick ? QUICK_BUSY_MS : BUSY_MS;
-    prepare(f, c);
+    costs_prepare(f, c);
     out->poll = measure_poll(f, c->wanted);
     out->change = measure_change(f, c->wanted);
     measure_moves(f, c, out);

@@ -16,14 +16,14 @@ calibrate_asking *calibrate_asking_here(void)
     return &here;
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int yardstick_create(ferry_scheduling *s, void **out)
 {
     (void)s;
     *out = calloc(1, sizeof(policy));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
-static void destroy(ferry_scheduling *s, void *state)
+static void yardstick_destroy(ferry_scheduling *s, void *state)
 {
     (void)s;
     free(state);
@@ -40,7 +40,7 @@ static void unlink_item(ferry_scheduling *s, void *state, ferry_schedulable *ite
     item->queued = false;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *state)
+static ferry_schedulable *yardstick_next(ferry_scheduling *s, void *state)
 {
     ferry_schedulable *item = ((policy *)state)->first;
     if (item != NULL)
@@ -48,7 +48,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return item;
 }
 
-static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void yardstick_add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     policy *p = state;
     (void)s;
@@ -61,7 +61,7 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
     item->queued = true;
 }
 
-static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void yardstick_notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     calibrate_asking *asking = calibrate_asking_here();
     if (asking->wanted) {
@@ -69,7 +69,7 @@ static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
         asking->wanted = false;
         ferry_scheduling_send(s, 1 - ferry_scheduling_rank(s), words);
     }
-    add(s, state, item);
+    yardstick_add(s, state, item);
 }
 
 static bool empty(ferry_scheduling *s, void *state)
@@ -78,8 +78,8 @@ static bool empty(ferry_scheduling *s, void *state)
     return ((policy *)state)->first == NULL;
 }
 
-static void message(ferry_scheduling *s, void *state, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void yardstick_message(ferry_scheduling *s, void *state, int source,
+                              const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     calibrate_asking *asking = calibrate_asking_here();
     (void)state;
@@ -94,12 +94,12 @@ static void message(ferry_scheduling *s, void *state, int source,
 const ferry_scheduler calibrate_scheduler = {
     .size = sizeof(ferry_scheduler),
     .name = "calibrate",
-    .create = create,
-    .destroy = destroy,
-    .next = next,
-    .activate = add,
-    .notify = notify,
+    .create = yardstick_create,
+    .destroy = yardstick_destroy,
+    .next = yardstick_next,
+    .activate = yardstick_add,
+    .notify = yardstick_notify,
     .remove = unlink_item,
     .empty = empty,
-    .message = message,
+    .message = yardstick_message,
 };

@@ -35,7 +35,8 @@ bool cmd_opened_end(const int ends[2])
     return opened;
 }
 
-static _Noreturn void run(const char *command, char **argv, pid_t parent, const sigset_t *mask)
+static _Noreturn void child_run(const char *command, char **argv, pid_t parent,
+                                const sigset_t *mask)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -86,7 +87,7 @@ int cmd_run_child(const char *command, char **argv, bool *opened)
     if (child < 0)
         return fail(command, "fork");
     if (child == 0)
-        run(command, argv, parent, &old);
+        child_run(command, argv, parent, &old);
     int status = await(child, &signals);
     *opened = cmd_opened_end(ends);
     return status;

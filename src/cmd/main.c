@@ -39,7 +39,7 @@ static void usage(FILE *out)
     fprintf(out, "\n`ferry COMMAND --help` tells more. `ferry --version` shows the version.\n");
 }
 
-static int run(int argc, char **argv)
+static int command_run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 {
     check_stack();
     fy_streams_reserve();
-    int status = run(argc, argv);
+    int status = command_run(argc, argv);
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;

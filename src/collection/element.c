@@ -62,7 +62,7 @@ static size_t packed_size(ferry *f, const void *data)
     return head_size(e) + user_size(f, e);
 }
 
-static unsigned char *append(unsigned char *at, const void *data, size_t size_bytes)
+static unsigned char *element_append(unsigned char *at, const void *data, size_t size_bytes)
 {
     if (size_bytes != 0)
         memcpy(at, data, size_bytes);
@@ -84,11 +84,11 @@ static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
                             .fresh = e->fresh,
                             .lent = e->lent};
     size_t user_bytes = size_bytes - head_size(e);
-    unsigned char *at = append(buffer, &head, sizeof head);
-    at = append(at, e->need.from, head.from_count * sizeof(uint64_t));
+    unsigned char *at = element_append(buffer, &head, sizeof head);
+    at = element_append(at, e->need.from, head.from_count * sizeof(uint64_t));
     for (const fy_early *m = e->early; m != NULL; m = m->next) {
-        at = append(at, m, sizeof *m);
-        at = append(at, m->message.data, m->message.size_bytes);
+        at = element_append(at, m, sizeof *m);
+        at = element_append(at, m->message.data, m->message.size_bytes);
     }
     if (e->lent)
         memcpy(at, &e->user.data, user_bytes);
@@ -221,7 +221,7 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
 
 /* The element has left this rank, or is destroyed. A NULL collection: fy_collection_free has done
  * the rest already. */
-static void destroy(ferry *f, void *data)
+static void element_destroy(ferry *f, void *data)
 {
     fy_element *e = data;
     ferry_collection *c = e->user.collection;
@@ -286,7 +286,7 @@ int fy_element_type(ferry_collection *c)
     ops.packed_size = packed_size;
     ops.pack = pack;
     ops.unpack = unpack;
-    ops.destroy = destroy;
+    ops.destroy = element_destroy;
     ops.load = c->ops.load != NULL ? load : NULL;
     ops.granularity = c->ops.granularity != NULL ? granularity : NULL;
     ops.priority = c->ops.priority != NULL ? priority : NULL;

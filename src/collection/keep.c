@@ -21,8 +21,8 @@ static bool may_keep(const fy_objects *objects, const fy_record *record,
            objects->costs == NULL && fy_record_is_here(record);
 }
 
-static bool keep(ferry *f, fy_record *record, const fy_envelope *envelope,
-                 const ferry_message *message)
+static bool step_keep(ferry *f, fy_record *record, const fy_envelope *envelope,
+                      const ferry_message *message)
 {
     const fy_objects *objects = fy_objects_of(f);
     bool locks = record->scheduled && objects->running != record;
@@ -50,5 +50,5 @@ static void kept(ferry *f, fy_record *record)
 void fy_keeper_start(ferry *f)
 {
     fy_objects_of(f)->keeper =
-        (fy_keeper){.handler = fy_collections_of(f)->step.index, .keep = keep, .kept = kept};
+        (fy_keeper){.handler = fy_collections_of(f)->step.index, .keep = step_keep, .kept = kept};
 }

@@ -134,7 +134,7 @@ static void close_collections(ferry *f)
     fy_layer_state_set(f, FY_LAYER_COLLECTION, NULL);
 }
 
-static int progress(ferry *f)
+static int collections_progress(ferry *f)
 {
     fy_collections *all = fy_collections_of(f);
     int count = fy_unsent_flush(all);
@@ -182,7 +182,7 @@ const fy_layer_ops fy_collection_layer = {.layer = FY_LAYER_COLLECTION,
                                           .kind_count = 1,
                                           .open = open_collections,
                                           .close = close_collections,
-                                          .progress = progress,
+                                          .progress = collections_progress,
                                           .busy = busy,
                                           .peer_gone = peer_gone,
                                           .why = fy_collections_why};

@@ -147,7 +147,7 @@ static int send_waiting(ferry *f, ferry_object object, const fy_queue_entry *w)
     return ferry_object_send(f, object, &w->message, w->op != 0 ? &track : NULL);
 }
 
-static void ask(ferry_collection *c, uint64_t key)
+static void names_ask(ferry_collection *c, uint64_t key)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
     if (fy_collection_tell(c, home, FY_ASK, key, 0, 0, NULL, 0) != 0)
@@ -219,7 +219,7 @@ static int known_flush(ferry_collection *c, fy_known *known)
     if (q->counted)
         return what.sent;
     if (q->head != NULL) {
-        ask(c, key);
+        names_ask(c, key);
         return what.sent;
     }
     free(q);
@@ -368,7 +368,7 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     q->tail = w;
     c->held++;
     if (fresh)
-        ask(c, key);
+        names_ask(c, key);
     return 0;
 }
 

@@ -112,8 +112,8 @@ static void combine(const ferry_collection *c, const ferry_contribution *how, vo
 }
 
 /* Combines values into a round. FERRY_EINVAL: the round has another `how`. */
-static int add(const ferry_collection *c, fy_round *round, const ferry_contribution *how,
-               const void *values)
+static int rounds_add(const ferry_collection *c, fy_round *round, const ferry_contribution *how,
+                      const void *values)
 {
     size_t bytes = values_bytes(c, how);
     if (round->described && !same(&round->how, how))
@@ -156,7 +156,7 @@ static int send_round(ferry_collection *c, int rank, fy_collection_frame what,
 }
 
 /* Sends the partial results to which no element on this rank contributes any more. */
-static void settle(ferry_collection *c)
+static void rounds_settle(ferry_collection *c)
 {
     while (c->rounds != NULL && c->rounds->here == 0) {
         fy_round *round = round_pop(&c->rounds);
@@ -179,10 +179,10 @@ int fy_rounds_enter(ferry_collection *c, uint64_t number)
 void fy_rounds_leave(ferry_collection *c, uint64_t number)
 {
     round_at(&c->rounds, number)->here--;
-    settle(c);
+    rounds_settle(c);
 }
 
-static int check(const ferry_collection *c, const ferry_contribution *how)
+static int rounds_check(const ferry_collection *c, const ferry_contribution *how)
 {
     ferry *f = c->f;
     if (how->values == NULL && how->count != 0)
@@ -224,7 +224,7 @@ int ferry_element_contribute(ferry_element *element, const ferry_contribution *c
     char text[FY_TEXT_BYTES];
     int error = fy_read_sized(c->f, "element_contribute: ferry_contribution", contribution, &how,
                               sizeof how);
-    if (error != 0 || (error = check(c, &how)) != 0)
+    if (error != 0 || (error = rounds_check(c, &how)) != 0)
         return error;
     if (e->need.waiting && e->need.reduction)
         return fy_fail(c->f, FERRY_ESTATE,
@@ -232,7 +232,7 @@ int ferry_element_contribute(ferry_element *element, const ferry_contribution *c
                        fy_index_text(c, element->index, text), (unsigned long long)e->need.round);
     fy_round *round = round_at(&c->rounds, e->round);
     fy_round *next = round != NULL ? round_at(&c->rounds, e->round + 1) : NULL;
-    error = next == NULL ? FERRY_ENOMEM : add(c, round, &how, how.values);
+    error = next == NULL ? FERRY_ENOMEM : rounds_add(c, round, &how, how.values);
     if (error != 0)
         return fy_fail(
             c->f, error, "element_contribute: element %s gives %zu values to reduction %llu: %s",
@@ -249,7 +249,7 @@ int ferry_element_contribute(ferry_element *element, const ferry_contribution *c
     e->fresh = false;
     e->births = 0;
     e->round++;
-    settle(c);
+    rounds_settle(c);
     return 0;
 }
 
@@ -289,10 +289,10 @@ void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
     if (head.described && values_bytes(c, &head.how) != frame->size_bytes - sizeof head)
         return;
     fy_round *round = number < c->root_done ? NULL : round_at(&c->root_rounds, number);
-    int error = round == NULL ? FERRY_ENOENT
-                : head.described
-                    ? add(c, round, &head.how, (const unsigned char *)frame->data + sizeof head)
-                    : 0;
+    int error = round == NULL    ? FERRY_ENOENT
+                : head.described ? rounds_add(c, round, &head.how,
+                                              (const unsigned char *)frame->data + sizeof head)
+                                 : 0;
     if (error != 0) {
         fy_stray(c, "reduction %llu leaves out the contributions of rank %d: %s",
                  (unsigned long long)number, source,
@@ -356,7 +356,8 @@ static void pass_on(ferry_collection *c, const fy_frame *frame)
                      (unsigned long long)frame->words[1], (child + root) % c->ranks);
 }
 
-static void keep(ferry_collection *c, const fy_round_head *head, const void *values, size_t bytes)
+static void rounds_keep(ferry_collection *c, const fy_round_head *head, const void *values,
+                        size_t bytes)
 {
     void *room = bytes > c->result_bytes ? fy_realloc(c->result, bytes) : c->result;
     if (bytes != 0 && room == NULL) {
@@ -381,7 +382,7 @@ void fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
     const unsigned char *values = (const unsigned char *)frame->data + sizeof head;
     size_t bytes = frame->size_bytes - sizeof head;
     pass_on(c, frame);
-    keep(c, &head, values, bytes);
+    rounds_keep(c, &head, values, bytes);
     c->done = frame->words[1] + 1;
     bool here = head.how.to == FERRY_REDUCED_RANKS ||
                 (head.how.to == FERRY_REDUCED_RANK && head.how.rank == c->rank) ||

@@ -12,8 +12,8 @@
 #include "port/open/list.h"
 
 /* Reads the options, and finds the port and its arguments. */
-static int prepare(const ferry_options *given, ferry_options *options, fy_port_settings *settings,
-                   const fy_port_entry **entry)
+static int boot_prepare(const ferry_options *given, ferry_options *options,
+                        fy_port_settings *settings, const fy_port_entry **entry)
 {
     int error = fy_options_read(given, options);
     *settings = (fy_port_settings){.heap_bytes = options->heap_bytes,
@@ -25,7 +25,7 @@ static int prepare(const ferry_options *given, ferry_options *options, fy_port_s
 }
 
 /* Takes the port, also when it fails. */
-static int create(fy_port *port, const ferry_options *options, ferry **out)
+static int boot_create(fy_port *port, const ferry_options *options, ferry **out)
 {
     int error = fy_rank_create(port, options, out);
     if (error == 0 && (*out)->head.rank == 0)
@@ -42,7 +42,7 @@ static int open_rank(const fy_port_entry *entry, const fy_port_settings *setting
     int error = entry->open(settings, &opened);
     if (error != 0)
         return error;
-    error = create(opened.port, options, out);
+    error = boot_create(opened.port, options, out);
     if (error != 0 && opened.forget != NULL)
         opened.forget(opened.job);
     if (error != 0)
@@ -60,7 +60,7 @@ int ferry_open(const ferry_options *options, ferry **out)
     const fy_port_entry *entry;
     if (out == NULL)
         return fy_error_set(FERRY_EINVAL, "open: the result is missing");
-    int error = prepare(options, &o, &settings, &entry);
+    int error = boot_prepare(options, &o, &settings, &entry);
     if (error == 0 && entry->open == NULL)
         error = fy_error_set(FERRY_ELAUNCH,
                              "open: FERRY_PORT=%s runs only programs of ferry_main, "
@@ -130,7 +130,7 @@ static int run_port_rank(void *arg, fy_port *port)
     fy_port_info info;
     port->ops->transport.query(port, &info);
     ferry *f;
-    if (create(port, &p->options, &f) != 0)
+    if (boot_create(port, &p->options, &f) != 0)
         return failed(info.rank);
     return p->port->tells_crashes ? run_and_close(f, p) : run_rank(f, p);
 }
@@ -144,7 +144,7 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main, const ferry_op
         fy_error_set(FERRY_EINVAL, "ferry_main: no function of the rank given");
         return failed(-1);
     }
-    if (prepare(options, &p.options, &settings, &p.port) != 0)
+    if (boot_prepare(options, &p.options, &settings, &p.port) != 0)
         return failed(-1);
     if (p.port->run == NULL)
         return open_rank(p.port, &settings, &p.options, &f) != 0 ? failed(-1) : run_rank(f, &p);

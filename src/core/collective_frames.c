@@ -175,7 +175,7 @@ void fy_collective_tell(ferry *f, const fy_collective *c)
 }
 
 /* Call `number` of group `id`, if it runs. */
-static fy_collective *find(const fy_collectives *all, uint64_t id, uint32_t number)
+static fy_collective *collective_find(const fy_collectives *all, uint64_t id, uint32_t number)
 {
     fy_collective *c = all->first;
     while (c != NULL && (c->number != number || c->group->id != id))
@@ -210,7 +210,7 @@ static void refuse(ferry *f, fy_collective *c, const char *reason, size_t size_b
 
 void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
 {
-    fy_collective *c = find(&f->collectives, 0, number);
+    fy_collective *c = collective_find(&f->collectives, 0, number);
     const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
                             .word_count = FY_CALL_WORDS,
                             .tag = TAG_REFUSE,
@@ -268,7 +268,7 @@ static void note_quitter(ferry *f, fy_group *group, int source)
 }
 
 /* Takes a frame of the call. Returns whether a step has asked for it, or it needs no step. */
-static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
+static bool collective_take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
     const fy_collective_call call = {
         frame->words[0], fy_collective_flags(frame->words[0]) & FY_VARIES ? 0 : frame->words[1],
@@ -363,8 +363,8 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "part of a collective");
         return FY_TAKEN;
     }
-    fy_collective *c = find(all, frame->words[3], frame->aux);
-    if (c == NULL ? !is_to_come(all, frame) : take(f, c, source, frame)) {
+    fy_collective *c = collective_find(all, frame->words[3], frame->aux);
+    if (c == NULL ? !is_to_come(all, frame) : collective_take(f, c, source, frame)) {
         /* Taken, or left over from a call that failed here. */
         if (c == NULL && frame->tag == TAG_ABORT && frame->aux == 1)
             note_quitter(f, group_of(all, frame->words[3]), source);
@@ -387,7 +387,7 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 /* Whether a frame that came early belongs to a call that no longer runs. */
 static bool is_left_over(const fy_collectives *all, const fy_frame *frame)
 {
-    return find(all, frame->words[3], frame->aux) == NULL && !is_to_come(all, frame);
+    return collective_find(all, frame->words[3], frame->aux) == NULL && !is_to_come(all, frame);
 }
 
 void fy_collective_look_early(ferry *f, fy_collective *c)
@@ -398,7 +398,8 @@ void fy_collective_look_early(ferry *f, fy_collective *c)
         next = packet->next;
         bool own =
             c != NULL && packet->frame.aux == c->number && packet->frame.words[3] == c->group->id;
-        if (own ? !take(f, c, packet->rank, &packet->frame) : !is_left_over(all, &packet->frame)) {
+        if (own ? !collective_take(f, c, packet->rank, &packet->frame)
+                : !is_left_over(all, &packet->frame)) {
             before = packet;
             continue;
         }

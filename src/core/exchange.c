@@ -38,7 +38,7 @@ static unsigned char *data_of(const pieces *p)
 }
 
 /* Goes to the next place, in a circle. */
-static void next(pieces *p)
+static void exchange_next(pieces *p)
 {
     p->at += count_of(p);
     if (++p->place == p->places)
@@ -56,7 +56,7 @@ static pieces pieces_of(const fy_collective *c, bool in, bool single)
                 .single = single,
                 .places = c->ranks};
     while (p.place != c->self)
-        next(&p);
+        exchange_next(&p);
     return p;
 }
 
@@ -79,7 +79,7 @@ static bool receives_from(const fy_collective *c, const roles *r, int place)
 static void receive_all(ferry *f, fy_collective *c, const roles *r, pieces out)
 {
     for (int i = 1; i < c->ranks; i++) {
-        next(&out);
+        exchange_next(&out);
         if (!receives_from(c, r, out.place))
             continue;
         (void)fy_plan_receive(f, c, out.place, TAG_DATA, data_of(&out), bytes_of(&out));
@@ -92,7 +92,7 @@ static void receive_all(ferry *f, fy_collective *c, const roles *r, pieces out)
 static void send_all(ferry *f, fy_collective *c, const roles *r, pieces in, bool large)
 {
     for (int i = 1; i < c->ranks; i++) {
-        next(&in);
+        exchange_next(&in);
         size_t bytes = bytes_of(&in);
         if (!sends_to(c, r, in.place) || (bytes > SMALL_BYTES) != large)
             continue;
@@ -152,7 +152,7 @@ void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
             (void)fy_plan_receive(f, c, place, tag, c->scratch + (size_t)place * own, own);
     c->last = left <= room;
     for (int i = 1; i < c->ranks; i++) {
-        next(&in);
+        exchange_next(&in);
         size_t more = bytes_of(&in) > c->done ? bytes_of(&in) - c->done : 0;
         c->last = c->last && more <= room;
         if (more > 0)

@@ -122,7 +122,7 @@ free_entries:
     return error;
 }
 
-static int check(ferry *f, const char *call, const fy_group *parent, ferry_group **out)
+static int groups_check(ferry *f, const char *call, const fy_group *parent, ferry_group **out)
 {
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "%s: the result is missing", call);
@@ -131,7 +131,7 @@ static int check(ferry *f, const char *call, const fy_group *parent, ferry_group
 
 int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key, ferry_group **out)
 {
-    int error = check(f, "group_split", known(f, parent), out);
+    int error = groups_check(f, "group_split", known(f, parent), out);
     if (error != 0)
         return error;
     if (colour < FERRY_NO_COLOUR)
@@ -164,7 +164,7 @@ int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int coun
                        ferry_group **out)
 {
     fy_group *from = known(f, parent);
-    int error = check(f, "group_create", from, out);
+    int error = groups_check(f, "group_create", from, out);
     if (error == 0 && (count < 0 || (ranks == NULL && count > 0)))
         error =
             fy_fail(f, FERRY_EINVAL, "group_create: %d ranks at %p", count, (const void *)ranks);

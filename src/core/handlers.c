@@ -28,7 +28,7 @@ uint32_t fy_handlers_signature(const ferry *f)
     return h->count == 0 ? NO_SIGNATURE : h->entries[h->count - 1].signature;
 }
 
-static bool grow(fy_handlers *h)
+static bool handlers_grow(fy_handlers *h)
 {
     uint32_t capacity = h->capacity == 0 ? 16 : h->capacity * 2;
     fy_handler_entry *entries = fy_realloc(h->entries, capacity * sizeof(*entries));
@@ -55,7 +55,7 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *
     if (h->count == FY_HANDLERS_MAX)
         return fy_fail(f, FERRY_ENOMEM, "handler_register: \"%s\" would be handler %d; at most %d",
                        name, FY_HANDLERS_MAX, FY_HANDLERS_MAX - 1);
-    if (h->count == h->capacity && !grow(h))
+    if (h->count == h->capacity && !handlers_grow(h))
         return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
     if (h->count == 0) {
         h->names[0][0] = '\0';

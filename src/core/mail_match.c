@@ -23,7 +23,7 @@ static fy_mail_key **bucket_of(const fy_mail *mail, uint64_t key)
     return &mail->buckets[mixed >> 40 & (mail->bucket_count - 1)];
 }
 
-static fy_mail_key *find(const fy_mail *mail, uint64_t key)
+static fy_mail_key *matches_find(const fy_mail *mail, uint64_t key)
 {
     if (mail->key_count == 0)
         return NULL;
@@ -35,10 +35,10 @@ static fy_mail_key *find(const fy_mail *mail, uint64_t key)
 
 fy_mail_key *fy_mail_key_find(const fy_mail *mail, int way, int rank, int32_t tag)
 {
-    return find(mail, key_of(way, rank, tag));
+    return matches_find(mail, key_of(way, rank, tag));
 }
 
-static bool grow(fy_mail *mail)
+static bool matches_grow(fy_mail *mail)
 {
     fy_mail old = *mail;
     uint32_t count = old.bucket_count == 0 ? 64 : old.bucket_count * 2;
@@ -62,10 +62,10 @@ static bool grow(fy_mail *mail)
 
 static fy_mail_key *make(fy_mail *mail, uint64_t number)
 {
-    fy_mail_key *key = find(mail, number);
+    fy_mail_key *key = matches_find(mail, number);
     if (key != NULL)
         return key;
-    if (mail->key_count >= mail->bucket_count && !grow(mail))
+    if (mail->key_count >= mail->bucket_count && !matches_grow(mail))
         return NULL;
     key = fy_pool_get(&mail->keys);
     if (key == NULL)
@@ -119,7 +119,7 @@ fy_want *fy_want_find(const fy_mail *mail, int source, int32_t tag)
 {
     fy_want *oldest = NULL;
     for (int way = 0; way < FY_MAIL_WAYS; way++) {
-        const fy_mail_key *key = find(mail, key_of(way, source, tag));
+        const fy_mail_key *key = matches_find(mail, key_of(way, source, tag));
         if (key == NULL || fy_list_empty(&key->wants))
             continue;
         fy_want *want = (fy_want *)(void *)key->wants.next;
@@ -165,7 +165,7 @@ fy_packet *fy_item_take(fy_mail *mail, fy_item *item)
 
 fy_item *fy_item_find(const fy_mail *mail, int rank, int32_t tag)
 {
-    const fy_mail_key *key = find(mail, key_of(way_of(rank, tag), rank, tag));
+    const fy_mail_key *key = matches_find(mail, key_of(way_of(rank, tag), rank, tag));
     if (key == NULL || fy_list_empty(&key->items))
         return NULL;
     return ((const struct fy_item_place *)(const void *)key->items.next)->item;

@@ -124,7 +124,7 @@ static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
     return record;
 }
 
-/* Sets all fields one by one, as fill does too. The compiler would make a whole struct elsewhere
+/* Sets all fields one by one, as op_fill does too. The compiler would make a whole struct elsewhere
  * and copy it, and the message cannot leave before this is done. */
 static void fill_receipt(ferry_receipt *receipt, int local_rank)
 {
@@ -139,7 +139,7 @@ static void fill_receipt(ferry_receipt *receipt, int local_rank)
     receipt->reason = "";
 }
 
-static void fill(const ferry *f, fy_op_record *record, const ferry_track *track)
+static void op_fill(const ferry *f, fy_op_record *record, const ferry_track *track)
 {
     uint32_t generation = record->generation + 1;
     if (generation % WIRE_GENERATIONS == 0)
@@ -189,7 +189,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
     if (record == NULL)
         return fy_fail(f, FERRY_ENOMEM, "track: no memory for another operation; %u are pending",
                        f->ops_table.pending);
-    fill(f, record, track);
+    op_fill(f, record, track);
     record->receipt.rank = record->giver = rank;
     record->receipt.tag = tag;
     record->receipt.size_bytes = size_bytes;

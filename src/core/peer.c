@@ -119,7 +119,7 @@ static void call(ferry *f, void *arg)
     f->peers.fn(f, f->peers.arg, arg);
 }
 
-static void tell(ferry *f, ferry_peer_event event)
+static void peer_tell(ferry *f, ferry_peer_event event)
 {
     f->head.done++;
     if (f->peers.fn != NULL)
@@ -142,7 +142,7 @@ uint32_t fy_peer_shifts(const ferry *f)
 }
 
 /* A rank that was absent has joined, or never will: `died`. */
-static void settle(ferry *f, int rank, bool died)
+static void peer_settle(ferry *f, int rank, bool died)
 {
     fy_peers *peers = &f->peers;
     bool awaited = fy_set_has(peers->awaited, rank);
@@ -166,7 +166,7 @@ static void settle(ferry *f, int rank, bool died)
     if (awaited && died)
         fy_loss_of_rank(f, rank, true);
     if (!died || awaited)
-        tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
+        peer_tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
     if (died)
         forget(f, rank); /* it may have joined and gone without being noticed here */
 }
@@ -182,7 +182,7 @@ static int look_for_newcomers(ferry *f, bool polling)
         fy_peer_state state = f->head.ops->members.peer(f->head.port, rank);
         if (state == FY_PEER_ABSENT || (polling && state != FY_PEER_ALIVE))
             continue;
-        settle(f, rank, state != FY_PEER_ALIVE);
+        peer_settle(f, rank, state != FY_PEER_ALIVE);
         count++;
     }
     return count;
@@ -252,7 +252,7 @@ static void bury(ferry *f, int rank)
         if (fy_layer_at(i)->peer_gone != NULL)
             fy_layer_at(i)->peer_gone(f, rank);
     fy_layers_members(f);
-    tell(f, (ferry_peer_event){.rank = rank, .died = died});
+    peer_tell(f, (ferry_peer_event){.rank = rank, .died = died});
     forget(f, rank);
 }
 

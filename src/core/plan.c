@@ -9,7 +9,7 @@
 #include "core/reduce.h"
 
 /* Twice as many items as `capacity`, in memory of their own. NULL without memory. */
-static void *grow(void *items, const void *own, uint32_t *capacity, size_t item_bytes)
+static void *plan_grow(void *items, const void *own, uint32_t *capacity, size_t item_bytes)
 {
     void *more = fy_realloc(items == own ? NULL : items, (size_t)*capacity * 2 * item_bytes);
     if (more == NULL)
@@ -28,7 +28,7 @@ static void fail(ferry *f, fy_collective *c)
 static void add_step(ferry *f, fy_collective *c, fy_step step)
 {
     if (c->error == 0 && c->step_count == c->step_capacity) {
-        void *steps = grow(c->steps, c->own_steps, &c->step_capacity, sizeof(*c->steps));
+        void *steps = plan_grow(c->steps, c->own_steps, &c->step_capacity, sizeof(*c->steps));
         if (steps == NULL)
             fail(f, c);
         else
@@ -42,7 +42,7 @@ uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, vo
                          size_t size_bytes)
 {
     if (c->error == 0 && c->post_count == c->post_capacity) {
-        void *posts = grow(c->posts, c->own_posts, &c->post_capacity, sizeof(*c->posts));
+        void *posts = plan_grow(c->posts, c->own_posts, &c->post_capacity, sizeof(*c->posts));
         if (posts == NULL)
             fail(f, c);
         else

@@ -302,7 +302,7 @@ static inline __attribute__((unused)) bool is_at_rest(ferry *f)
 /* The rest of a round in which the data lane has given `taken` frames. If all of them are complete,
  * the call that waits for one of them continues immediately. The rest of the round can wait for a
  * few rounds. */
-static inline int finish(ferry *f, bool tasks, int taken)
+static inline int progress_finish(ferry *f, bool tasks, int taken)
 {
     if (f->refused != 0 || f->relieved != 0)
         settle_refusals(f);
@@ -319,7 +319,7 @@ static inline int finish(ferry *f, bool tasks, int taken)
 
 static __attribute__((noinline)) int finish_round(ferry *f, bool tasks, int taken)
 {
-    return finish(f, tasks, taken);
+    return progress_finish(f, tasks, taken);
 }
 
 static __attribute__((noinline)) int progress_all(ferry *f, bool tasks, bool expire)
@@ -456,7 +456,7 @@ static __attribute__((noinline)) int poll_finish(ferry *f, int taken)
 {
     if (f->head.account.doing != FY_DOING_MAIN)
         fy_doing_set(f, FY_DOING_MAIN, 0);
-    (void)finish(f, true, taken);
+    (void)progress_finish(f, true, taken);
     /* Tasks may have run, whose time is taken. */
     if (f->head.account.timed)
         fy_account_leave(f, FY_DOING_MAIN);

@@ -256,7 +256,7 @@ static void tell_where(ferry *f)
         (void)fy_wave_send(f, fy_wave_parent(f), WAVE_HERE, 0, 0);
 }
 
-static int run(ferry *f)
+static int quiesce_run(ferry *f)
 {
     const char *call = f->closing ? "ferry_close" : "ferry_quiesce";
     fy_patience patience = {0};
@@ -322,7 +322,7 @@ int fy_quiesce(ferry *f, fy_doing doing)
     f->quiescence.error = 0;
     fy_collectives_look_refused(f);
     f->quiescence.here_ns = f->head.ops->host.now(f->head.port) + HERE_NS;
-    int error = run(f);
+    int error = quiesce_run(f);
     f->quiescence.runs = false;
     fy_account_leave(f, before);
     return error;

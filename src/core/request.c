@@ -218,7 +218,7 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
                source, frame->handler, h->names[frame->handler]);
 }
 
-static inline const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
+static inline const fy_handler_entry *request_find(const ferry *f, const fy_frame *frame)
 {
     if (frame->handler >= f->head.handlers.count || frame->word_count > FERRY_WORDS_MAX)
         return NULL;
@@ -228,7 +228,7 @@ static inline const fy_handler_entry *find(const ferry *f, const fy_frame *frame
 
 int fy_request_run(ferry *f, int source, const fy_frame *frame)
 {
-    const fy_handler_entry *entry = find(f, frame);
+    const fy_handler_entry *entry = request_find(f, frame);
     if (entry == NULL) {
         complain(f, source, frame);
         return FERRY_ENOENT;
@@ -242,7 +242,7 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
 /* Tells a source of its request that has arrived. */
 static fy_frame arrival_of(const ferry *f, const fy_frame *frame)
 {
-    uint64_t error = (uint64_t)(int64_t)(find(f, frame) == NULL ? FERRY_ENOENT : 0);
+    uint64_t error = (uint64_t)(int64_t)(request_find(f, frame) == NULL ? FERRY_ENOENT : 0);
     return (fy_frame){.kind = FY_KIND_END, .word_count = 2, .words = {frame->op, error}};
 }
 
@@ -280,7 +280,7 @@ fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
     fy_peer *peer = fy_peer_of(f, source);
     if (peer == NULL)
         return FY_LEAVE;
-    const fy_handler_entry *entry = find(f, frame);
+    const fy_handler_entry *entry = request_find(f, frame);
     if (frame->op != 0) {
         if (run_tracked(f, source, frame) == FY_LEAVE)
             return FY_LEAVE;

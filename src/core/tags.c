@@ -29,7 +29,7 @@ static size_t cost_of(const fy_packet *packet)
 }
 
 /* Removes the item and returns its packet, which the caller owns. */
-static fy_packet *take(ferry *f, fy_item *item)
+static fy_packet *tags_take(ferry *f, fy_item *item)
 {
     f->tags.count--;
     f->tags.bytes -= cost_of(item->packet);
@@ -67,13 +67,13 @@ static fy_verdict hold(ferry *f, int source, const fy_frame *frame)
     fy_hold_fn *fn = fy_kind_find(frame->kind)->hold;
     if (reserved && (fn == NULL || fn(f, source, &item->packet->frame)))
         return FY_TAKEN;
-    fy_packet_destroy(&f->packets, take(f, item));
+    fy_packet_destroy(&f->packets, tags_take(f, item));
     return reserved ? FY_TAKEN : FY_LEAVE;
 }
 
 /* Runs one kept frame, unless an earlier frame of its source could not run in this round: frames of
  * a source keep their order. Returns whether it ran. */
-static bool run(ferry *f, fy_item *item)
+static bool tags_run(ferry *f, fy_item *item)
 {
     fy_packet *packet = item->packet;
     uint32_t *left = &item->places[FY_MAIL_SOURCE].key->left;
@@ -83,7 +83,7 @@ static bool run(ferry *f, fy_item *item)
         *left = f->tags.round;
         return false;
     }
-    fy_packet_destroy(&f->packets, take(f, item));
+    fy_packet_destroy(&f->packets, tags_take(f, item));
     return true;
 }
 
@@ -113,7 +113,7 @@ static int run_list(ferry *f, int way, int32_t tag, bool puts, bool ahead)
         more = next != last;
         next = next->next;
         if (!puts || (is_plain_put(&item->packet->frame) && (ahead || is_oldest(item))))
-            count += run(f, item);
+            count += tags_run(f, item);
     }
     return count;
 }

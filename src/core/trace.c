@@ -21,7 +21,7 @@
 
 enum { RESOLUTION_MIN_NS = 1000, PATH_BYTES = 4096 };
 
-static void append(fy_trace *trace, const ferry_interval *interval);
+static void trace_append(fy_trace *trace, const ferry_interval *interval);
 
 static uint64_t bucket_total(const fy_trace *trace)
 {
@@ -50,7 +50,7 @@ static void flush_bucket(fy_trace *trace)
                                      .handler = most == FERRY_TASK ? trace->bucket_handler : 0,
                                      .cpu_ns = most == FERRY_TASK ? trace->bucket_cpu_ns : 0};
     empty_bucket(trace);
-    append(trace, &interval);
+    trace_append(trace, &interval);
 }
 
 void fy_trace_add(fy_trace *trace, const ferry_interval *stretch, uint64_t end_ns)
@@ -65,7 +65,7 @@ void fy_trace_add(fy_trace *trace, const ferry_interval *stretch, uint64_t end_n
         ferry_interval interval = *stretch;
         interval.start_ns = trace->bucket_start_ns;
         empty_bucket(trace);
-        append(trace, &interval);
+        trace_append(trace, &interval);
         trace->bucket_start_ns = end_ns;
         return;
     }
@@ -97,7 +97,7 @@ static void compact(fy_trace *trace, uint64_t end_ns)
     trace->bucket_start_ns = start;
 }
 
-static void append(fy_trace *trace, const ferry_interval *interval)
+static void trace_append(fy_trace *trace, const ferry_interval *interval)
 {
     if (trace->count > 0) {
         ferry_interval *last = &trace->intervals[trace->count - 1];

@@ -27,7 +27,7 @@ static uint32_t slot_of(uint64_t tick, int level)
 }
 
 /* Links a timer whose tick is ahead. */
-static void place(fy_wheel *wheel, fy_timer *timer)
+static void wheel_place(fy_wheel *wheel, fy_timer *timer)
 {
     int level = level_of(timer->tick, wheel->tick);
     uint32_t slot = slot_of(timer->tick, level);
@@ -40,7 +40,7 @@ void fy_wheel_add(fy_wheel *wheel, fy_timer *timer, uint64_t deadline_ns)
     timer->tick = (deadline_ns >> FY_TICK_BITS) + 1;
     if (timer->tick <= wheel->tick)
         timer->tick = wheel->tick + 1;
-    place(wheel, timer);
+    wheel_place(wheel, timer);
 }
 
 void fy_wheel_remove(fy_wheel *wheel, fy_timer *timer)
@@ -89,7 +89,7 @@ static void spread(fy_wheel *wheel, int level, uint64_t tick)
     for (fy_timer *timer; (timer = (fy_timer *)(void *)fy_list_pop(&all)) != NULL;) {
         /* The current tick itself has no slot: one due now waits for the next. */
         timer->tick += timer->tick == tick;
-        place(wheel, timer);
+        wheel_place(wheel, timer);
     }
 }
 

@@ -85,7 +85,7 @@ static void tell_groups(const ferry *f, fy_why *why)
     }
 }
 
-static void tell(ferry *f, fy_why *why)
+static void why_tell(ferry *f, fy_why *why)
 {
     const fy_quiescence *q = &f->quiescence;
     why->used = 0;
@@ -113,7 +113,7 @@ void fy_why_look(ferry *f)
     fy_why why;
     if (f->head.ops->diagnosis.asked == NULL || !f->head.ops->diagnosis.asked(f->head.port))
         return;
-    tell(f, &why);
+    why_tell(f, &why);
     f->head.ops->diagnosis.answer(f->head.port, why.text, why.used);
 }
 
@@ -135,7 +135,7 @@ void fy_why_tell(ferry *f)
     fy_why why;
     if (!is_asked(f))
         return;
-    tell(f, &why);
+    why_tell(f, &why);
     print(f, why.used == 0 ? "nothing waits here" : "what it waits for:", &why);
 }
 
@@ -180,7 +180,7 @@ void fy_why_ask(ferry *f)
         return;
     }
     fy_why why;
-    tell(f, &why);
+    why_tell(f, &why);
     print(f, "ferry_quiesce makes no progress:", &why);
     ask_by_frames(f);
 }

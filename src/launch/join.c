@@ -120,7 +120,7 @@ static int say_verdict(const char *folder, bool answered, const join_answer *ans
     return fy_error_set(FERRY_ELAUNCH, "the job at %s cannot be joined: %s", folder, reason);
 }
 
-static int ask(const char *folder, const join_hello *hello, fy_ticket *ticket)
+static int join_ask(const char *folder, const join_hello *hello, fy_ticket *ticket)
 {
     join_answer answer = {0};
     int files[JOIN_FILES] = {-1, -1};
@@ -147,7 +147,7 @@ int fy_ticket_get(const char *folder, fy_ticket *out)
         error = connect_to(folder, fd, &ticket.link);
     close(fd);
     if (error == 0)
-        error = ask(folder, &hello, &ticket);
+        error = join_ask(folder, &hello, &ticket);
     if (error == 0)
         *out = ticket;
     else

@@ -53,7 +53,7 @@ static void lose(job_stream *stream, int rank, const char *why)
 }
 
 /* Appends text to be written. Without memory the text is dropped, and the rank goes on. */
-static void add(job_stream *stream, int rank, const char *data, size_t size)
+static void label_add(job_stream *stream, int rank, const char *data, size_t size)
 {
     if (stream->out_room - stream->to_send < size) {
         size_t room = 2 * stream->to_send + size;
@@ -73,9 +73,9 @@ static void add_line(job_stream *stream, int rank, const char *line, size_t size
 {
     char label[LABEL_BYTES];
     int length = snprintf(label, LABEL_BYTES, "[%d] ", rank);
-    add(stream, rank, label, (size_t)length);
-    add(stream, rank, line, size);
-    add(stream, rank, "\n", 1);
+    label_add(stream, rank, label, (size_t)length);
+    label_add(stream, rank, line, size);
+    label_add(stream, rank, "\n", 1);
 }
 
 /* How much to write to a ready file without waiting: whole lines, or a piece of a longer one. */
@@ -180,7 +180,7 @@ bool fy_stream_read(job *j, job_stream *stream, int rank)
 
 /* Reads and writes what is left of one stream, as far as it can. Returns whether something is
  * left. */
-static bool finish(job *j, job_stream *stream, int rank)
+static bool label_finish(job *j, job_stream *stream, int rank)
 {
     while (fy_stream_read(j, stream, rank)) {
     }
@@ -198,7 +198,7 @@ void fy_streams_end(job *j)
         int rank_waits = -1;
         for (int rank = 0; rank < j->ranks; rank++)
             for (int i = 0; i < 2; i++)
-                if (finish(j, &j->children[rank].streams[i], rank)) {
+                if (label_finish(j, &j->children[rank].streams[i], rank)) {
                     set[1 + i].fd = STDOUT_FILENO + i;
                     rank_waits = rank;
                 }

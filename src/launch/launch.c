@@ -233,7 +233,7 @@ static int take_signals(job *j)
     return 0;
 }
 
-static int prepare(job *j)
+static int launch_prepare(job *j)
 {
     j->children = calloc((size_t)j->ranks, sizeof(*j->children));
     if (j->children == NULL)
@@ -330,7 +330,7 @@ int fy_job_launch(const fy_launch_plan *plan)
                             plan->join, j.starting, j.starting + 1);
     fy_join_socket_init(&j.join_socket);
     raise_files(&j);
-    int error = prepare(&j);
+    int error = launch_prepare(&j);
     if (error == 0 && plan->bindings)
         say_bindings(&j);
     fflush(NULL); /* otherwise each child would write it again */

@@ -22,7 +22,7 @@ int fy_job_spawn_requests_open(job *j)
 }
 
 /* Whether a request is one that a rank can have sent. */
-static bool is_sound(const job *j, const job_request *head, size_t bytes)
+static bool spawn_is_sound(const job *j, const job_request *head, size_t bytes)
 {
     uint32_t places = (uint32_t)j->ranks;
     if (bytes < sizeof(*head) || head->bytes != bytes - sizeof(*head) || head->count == 0 ||
@@ -78,7 +78,7 @@ bool fy_job_spawn_ranks(job *j, int fd)
     if (bytes <= 0)
         goto free_buffer;
     memcpy(&head, buffer, (size_t)bytes < sizeof(head) ? (size_t)bytes : sizeof(head));
-    if (!is_sound(j, &head, (size_t)bytes)) {
+    if (!spawn_is_sound(j, &head, (size_t)bytes)) {
         job_say("dropped a malformed spawn request");
         goto free_buffer;
     }

@@ -15,7 +15,7 @@
 enum { GET_WORDS = 4, GOT_WORDS = 3, OUTSTANDING_MAX = 4 };
 
 /* Requests pieces until enough are in flight. Never waits. `call`: as for fy_send_paced. */
-static int ask(ferry *f, fy_pending_get *get, const char *call)
+static int get_ask(ferry *f, fy_pending_get *get, const char *call)
 {
     uint64_t index = get->slot.index;
     bool more = true;
@@ -50,7 +50,7 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how 
                             .size_bytes = what->size_bytes,
                             .guard = how->guard,
                             .tag = how->tag};
-    int error = ask(f, get, how->op == how->guard ? "get" : NULL);
+    int error = get_ask(f, get, how->op == how->guard ? "get" : NULL);
     /* If a piece is in flight, the rest is requested when it comes. */
     if (error != 0 && get->outstanding == 0) {
         fy_call_slot_give(&m->gets, get->slot.index);
@@ -169,7 +169,7 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
     }
     take_piece(f, get, frame);
     get->outstanding--;
-    int error = get->asked < get->size_bytes && get->error == 0 ? ask(f, get, NULL) : 0;
+    int error = get->asked < get->size_bytes && get->error == 0 ? get_ask(f, get, NULL) : 0;
     if (get->outstanding > 0)
         return FY_TAKEN;
     uint32_t op = get->slot.op;

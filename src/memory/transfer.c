@@ -79,7 +79,7 @@ static void free_follow(ferry *f, fy_follow *follow)
 }
 
 /* Ends the caller's operation, or leaves that to the other rank, whose handler runs next. */
-static void finish(ferry *f, fy_follow *follow, int error)
+static void transfer_finish(ferry *f, fy_follow *follow, int error)
 {
     fy_follow copy = *follow;
     free_follow(f, follow);
@@ -116,7 +116,7 @@ static void on_arrived(ferry *f, void *arg, const ferry_receipt *receipt)
     (void)receipt;
     follow->has_remote = follow->has_remote && is_wanted(f, follow);
     run_local(f, follow);
-    finish(f, follow, 0);
+    transfer_finish(f, follow, 0);
 }
 
 /* Only marks an operation as the inner one of a transfer. The record is freed at its end. */
@@ -136,7 +136,7 @@ static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     fy_fail(f, receipt->error, "transfer of %zu bytes with rank %d: %s", receipt->size_bytes,
             receipt->rank, ferry_strerror(receipt->error));
-    finish(f, arg, receipt->error);
+    transfer_finish(f, arg, receipt->error);
 }
 
 /* Starts the inner operation, whose end does what `follow` says. `arrival`: as in the caller's
@@ -191,7 +191,8 @@ static int check_call(ferry *f, const char *name, const ferry_memory_call *call)
     return fy_handler_refuse(f, name, call->handler.index, "memory_");
 }
 
-static int check(ferry *f, const char *name, int rank, const ferry_transfer *what, bool put)
+static int transfer_check(ferry *f, const char *name, int rank, const ferry_transfer *what,
+                          bool put)
 {
     if (what == NULL)
         return fy_fail(f, FERRY_EINVAL, "%s: no transfer given", name);
@@ -250,7 +251,7 @@ static int move_put(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
 int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_track *track)
 {
     bool direct;
-    int error = check(f, "put_run", rank, what, true);
+    int error = transfer_check(f, "put_run", rank, what, true);
     if (error == 0)
         error = find_way(f, "put_run", rank, what->target, what->size_bytes, &direct);
     if (error != 0)
@@ -302,7 +303,7 @@ static int move_get(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
 int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_track *track)
 {
     bool direct;
-    int error = check(f, "get_run", rank, what, false);
+    int error = transfer_check(f, "get_run", rank, what, false);
     if (error == 0)
         error = find_way(f, "get_run", rank, what->source, what->size_bytes, &direct);
     if (error != 0)
@@ -364,7 +365,7 @@ static int check_frame(ferry *f, int source, const fy_frame *frame)
     return FERRY_ERANGE;
 }
 
-static void run(ferry *f, int source, const fy_frame *frame)
+static void transfer_run(ferry *f, int source, const fy_frame *frame)
 {
     transfer_call call = {(ferry_memory_fn *)fy_handler_find(f, frame->handler, FY_HANDLER_MEMORY),
                           source, frame};
@@ -412,7 +413,7 @@ fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     }
     if (error == 0)
-        run(f, source, frame);
+        transfer_run(f, source, frame);
     fy_work_finished(f, 1);
     fy_op_end_release(f, held);
     fy_op_end_remote(f, source, op, error);

@@ -23,7 +23,7 @@ typedef struct query {
     uint64_t words[3];
 } query;
 
-static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track)
+static int word_ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track)
 {
     fy_call_slots *w = &fy_memory_of(f)->words;
     fy_frame frame = {.kind = FY_KIND_WORD,
@@ -63,7 +63,7 @@ static int ask_and_wait(ferry *f, const query *q, uint64_t *out)
     const ferry_track track = {.size = sizeof(track), .op = &op};
     int error = fy_memory_check_wait(f, q->name, q->rank);
     if (error == 0)
-        error = ask(f, q, out, &track);
+        error = word_ask(f, q, out, &track);
     return error == 0 ? ferry_op_wait(f, &op) : error;
 }
 
@@ -128,7 +128,7 @@ int ferry_atomic_update(ferry *f, int rank, const ferry_atomic *what, uint64_t *
                      .words = {(uintptr_t)what->target, what->operand, what->expected}};
     if (track == NULL && old != NULL)
         return ask_and_wait(f, &q, old);
-    return ask(f, &q, old, track);
+    return word_ask(f, &q, old, track);
 }
 
 _Static_assert(sizeof(void *) == sizeof(uint64_t), "an address is an answer");
@@ -149,7 +149,7 @@ int ferry_remote_alloc(ferry *f, int rank, size_t size_bytes, void **out, const 
     }
     const query q = {.name = name, .rank = rank, .verb = WORD_ALLOC, .words = {size_bytes}};
     uint64_t *word = (uint64_t *)(void *)out;
-    return track == NULL ? ask_and_wait(f, &q, word) : ask(f, &q, word, track);
+    return track == NULL ? ask_and_wait(f, &q, word) : word_ask(f, &q, word, track);
 }
 
 int ferry_remote_free(ferry *f, int rank, void *address, const ferry_track *track)
@@ -164,7 +164,7 @@ int ferry_remote_free(ferry *f, int rank, void *address, const ferry_track *trac
     }
     const query q = {
         .name = "remote_free", .rank = rank, .verb = WORD_FREE, .words = {(uintptr_t)address}};
-    return ask(f, &q, NULL, track);
+    return word_ask(f, &q, NULL, track);
 }
 
 /* Carries out a request and sets the word to answer. */

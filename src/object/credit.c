@@ -30,7 +30,7 @@ bool fy_credit_is_withdrawn(ferry *f)
 }
 
 /* With the lock: counts tokens. Those of an earlier epoch are forgotten. */
-static void add(fy_credit *credit, int tokens, uint32_t epoch)
+static void credit_add(fy_credit *credit, int tokens, uint32_t epoch)
 {
     /* relaxed: written under the lock alone; see fy_credit_is_withdrawn */
     uint32_t before = atomic_load_explicit(&credit->epoch, memory_order_relaxed);
@@ -49,7 +49,7 @@ int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch)
     if (rank != fy_head_of(f)->rank)
         return fy_send(f, FY_CONTROL, rank, &frame);
     fy_control_lock(f);
-    add(&fy_objects_of(f)->credit, tokens, epoch);
+    credit_add(&fy_objects_of(f)->credit, tokens, epoch);
     fy_control_unlock(f);
     return 0;
 }
@@ -59,7 +59,7 @@ fy_verdict fy_credit_frame(ferry *f, int source, const fy_frame *frame)
     int64_t tokens = (int64_t)frame->words[0];
     if (frame->word_count == 2 && tokens >= INT16_MIN && tokens <= INT16_MAX &&
         frame->words[1] <= INT32_MAX)
-        add(&fy_objects_of(f)->credit, (int)tokens, (uint32_t)frame->words[1]);
+        credit_add(&fy_objects_of(f)->credit, (int)tokens, (uint32_t)frame->words[1]);
     else
         fy_bad_frame(f, source, frame, "credit");
     return FY_TAKEN;

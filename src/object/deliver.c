@@ -323,8 +323,8 @@ keep(ferry *f, fy_record *record, const fy_envelope *envelope, const ferry_messa
     return FY_TAKEN;
 }
 
-static inline fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
-                              const ferry_message *message)
+static inline fy_verdict deliver_take(ferry *f, fy_record *record, fy_envelope *envelope,
+                                      const ferry_message *message)
 {
     if (record->scheduled && fy_message_keep(f, record, envelope, message)) {
         fy_objects_of(f)->keeper.kept(f, record);
@@ -412,8 +412,9 @@ static inline fy_verdict deliver(ferry *f, int source, fy_envelope *envelope,
                                  const ferry_message *message)
 {
     fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
-    return entry != NULL && entry->record != NULL ? take(f, entry->record, envelope, message)
-                                                  : miss(f, source, entry, envelope, message);
+    return entry != NULL && entry->record != NULL
+               ? deliver_take(f, entry->record, envelope, message)
+               : miss(f, source, entry, envelope, message);
 }
 
 static __attribute__((cold)) fy_verdict drop(ferry *f, int source)

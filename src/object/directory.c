@@ -55,7 +55,7 @@ void fy_end_send(ferry *f, int rank, ferry_object object, uint32_t movement, con
 
 /* Sets the fields one by one, which is fast: the first message of an object that arrives waits for
  * this. */
-static void fill(fy_record *record, ferry_object object)
+static void directory_fill(fy_record *record, ferry_object object)
 {
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
@@ -87,7 +87,7 @@ fy_record *fy_record_create(fy_objects *objects, ferry_object object)
     else
         record = fy_malloc(sizeof *record);
     if (record != NULL)
-        fill(record, object);
+        directory_fill(record, object);
     return record;
 }
 

@@ -30,7 +30,7 @@ static void *unpack_shared(ferry *f, ferry_object object, const void *buffer, si
     return ferry_alloc(f, size_bytes, &data) != 0 ? NULL : memcpy(data, buffer, size_bytes);
 }
 
-static void destroy(ferry *f, void *data)
+static void flat_destroy(ferry *f, void *data)
 {
     (void)f;
     free(data);
@@ -52,6 +52,6 @@ bool fy_flat_fill(ferry_object_ops *ops)
     if (ops->pack == NULL)
         ops->pack = fy_flat_pack;
     if (ops->destroy == NULL)
-        ops->destroy = shared ? destroy_shared : destroy;
+        ops->destroy = shared ? destroy_shared : flat_destroy;
     return true;
 }

@@ -30,7 +30,7 @@ static bool is_over(ferry *f, fy_held *held)
 
 /* Sends the origin a token, or takes back all tokens that it has of this rank. Returns whether the
  * notice was sent. */
-static bool tell(ferry *f, fy_held *held, int tokens)
+static bool held_tell(ferry *f, fy_held *held, int tokens)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
     if (fy_credit_tell(f, (int)held->origin_plus_1 - 1, tokens, store->epoch) == FERRY_ENOMEM)
@@ -63,7 +63,7 @@ void fy_held_settle(ferry *f, bool give)
     for (fy_held *h; (h = fy_table_next(&store->held, &index)) != NULL;) {
         bool over = is_over(f, h);
         bool done = over == (h->tokens != 0) ||
-                    (over ? tell(f, h, 1) : give && tell(f, h, -(int)h->tokens));
+                    (over ? held_tell(f, h, 1) : give && held_tell(f, h, -(int)h->tokens));
         /* No event tells when forwarded messages find room, so a later call looks again. */
         store->unsettled |= !done || h->onward_plus_1 != 0;
     }

@@ -227,8 +227,8 @@ static int make_data(ferry *f, fy_arrival *arrival, const fy_migration *migratio
     return 0;
 }
 
-static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, const fy_entry *entry,
-                fy_record *record)
+static int install_fill(ferry *f, fy_arrival *arrival, const fy_migration *migration,
+                        const fy_entry *entry, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const void *data = NULL;
@@ -298,7 +298,7 @@ static int install(ferry *f, fy_arrival *arrival)
             error = arrival->record != NULL ? 0 : FERRY_ENOMEM;
         }
         if (error == 0)
-            error = fill(f, arrival, &migration, entry, arrival->record);
+            error = install_fill(f, arrival, &migration, entry, arrival->record);
     }
     /* Tells the rank that announced it: its main program may wait for credit again. */
     if (error == 0 && announced)

@@ -117,7 +117,7 @@ static __attribute__((cold)) void close_layer(ferry *f)
 /* Completes the moves of objects that have left, because frames about these objects wait for that.
  * Then installs the objects that have arrived, because messages that other ranks hold wait for
  * that. */
-static int settle(ferry *f)
+static int objects_settle(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     /* acquire: pairs with the release of whoever put something on `done` or `arrivals`. */
@@ -128,10 +128,10 @@ static int settle(ferry *f)
     return count + fy_arrivals_install(f);
 }
 
-static int progress(ferry *f)
+static int objects_progress(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    int count = objects->installed + settle(f);
+    int count = objects->installed + objects_settle(f);
     objects->installed = 0;
     if (objects->gap_ns != 0)
         count += fy_gaps_close(f);
@@ -158,7 +158,7 @@ static int progress(ferry *f)
 static bool busy(ferry *f)
 {
     const fy_objects *objects = fy_objects_of(f);
-    /* acquire: as in progress. */
+    /* acquire: as in objects_progress. */
     return atomic_load_explicit(&objects->mail, memory_order_acquire) ||
            !fy_list_empty(&objects->pinned) || !fy_list_empty(&objects->ready) ||
            objects->failed.head != NULL;
@@ -202,8 +202,8 @@ const fy_layer_ops fy_object_layer = {
     .open = open_layer,
     .close = close_layer,
     .drain = fy_unregistered_retry,
-    .progress = progress,
-    .settle = settle,
+    .progress = objects_progress,
+    .settle = objects_settle,
     .busy = busy,
     .deadline = deadline,
     .peer_gone = peer_gone,

@@ -298,7 +298,7 @@ static fy_record *done_pop(ferry *f)
 
 /* Completes the move of an object that is DEPARTED or RETURNED. False: there is no memory, so it
  * waits. */
-static bool finish(ferry *f, fy_record *record)
+static bool migrate_finish(ferry *f, fy_record *record)
 {
     bool departed = record->state == FY_DEPARTED;
     if ((departed ? drain_departed(f, record) : drain_returned(f, record)) == 0)
@@ -311,7 +311,7 @@ int fy_done_drain(ferry *f)
 {
     int count = 0;
     for (fy_record *record; (record = done_pop(f)) != NULL; count++)
-        if (!finish(f, record))
+        if (!migrate_finish(f, record))
             break;
     return count;
 }
@@ -344,7 +344,7 @@ int fy_record_move(ferry *f, fy_record *record, int rank)
     if (!fy_piggyback_send(f, record, &error))
         error = fy_record_send(f, record);
     set_state(f, record, error == 0 ? FY_DEPARTED : FY_RETURNED);
-    (void)finish(f, record);
+    (void)migrate_finish(f, record);
     return error;
 }
 

@@ -222,7 +222,8 @@ static void read_behind(const unsigned char *at, unsigned flags, fy_migration *o
     }
 }
 
-static bool is_sound(const fy_objects *objects, unsigned flags, const fy_migration *migration)
+static bool migration_frame_is_sound(const fy_objects *objects, unsigned flags,
+                                     const fy_migration *migration)
 {
     const ferry_object object = {migration->object};
     if ((flags & HAS_ADDRESS) &&
@@ -269,7 +270,7 @@ bool fy_migration_read(const fy_objects *objects, const void *block, size_t size
     out->load = 0;
     if (head.flags & WORDS)
         read_behind((const unsigned char *)block + sizeof head, head.flags, out);
-    return is_sound(objects, head.flags, out);
+    return migration_frame_is_sound(objects, head.flags, out);
 }
 
 static int read_sources(const fy_objects *objects, const fy_migration *migration,

@@ -27,7 +27,7 @@ static uint32_t generation_of(ferry_object object)
     return (uint32_t)(object.word >> 32) & GENERATION_MAX;
 }
 
-static int grow(fy_names *names)
+static int names_grow(fy_names *names)
 {
     if (names->capacity > UINT32_MAX / 2)
         return FERRY_ENOMEM;
@@ -50,7 +50,7 @@ int fy_names_give(fy_names *names, ferry_object *out)
         name->alive = true;
     } else {
         if (names->count >= names->capacity) {
-            int error = grow(names);
+            int error = names_grow(names);
             if (error != 0)
                 return error;
         }

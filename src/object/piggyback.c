@@ -121,7 +121,7 @@ static bool read(const fy_objects *objects, const fy_frame *frame, piggyback *ou
 }
 
 /* Keeps the object as a migration frame, to be installed as soon as possible. */
-static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *record)
+static fy_verdict piggyback_keep(ferry *f, int source, const piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_queued_message *queued =
@@ -154,7 +154,7 @@ static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *reco
 
 /* Runs the message. Lets the object rest unless the handler has moved it. The message runs before
  * those that this rank kept for the object, because their senders sent them after it. */
-static void run(ferry *f, piggyback *e, fy_record *record)
+static void piggyback_run(ferry *f, piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_queued_list held = fy_record_settle(objects, record);
@@ -227,9 +227,9 @@ fy_verdict fy_piggyback_frame(ferry *f, int source, const fy_frame *frame)
             error = make(f, source, &e, entry, record);
     }
     if (error == FERRY_ENOMEM || error == FERRY_EAGAIN)
-        return keep(f, source, &e, record);
+        return piggyback_keep(f, source, &e, record);
     if (error == 0) {
-        run(f, &e, record);
+        piggyback_run(f, &e, record);
         return FY_TAKEN;
     }
     if (record != NULL)

@@ -98,8 +98,8 @@ static inline void copy_message(ferry_message *to, const ferry_message *from)
     to->size_bytes = from->size_bytes;
 }
 
-static inline void fill(fy_queued_message *queued, const ferry_message *message, uint64_t since_ns,
-                        bool pooled, bool task)
+static inline void queued_fill(fy_queued_message *queued, const ferry_message *message,
+                               uint64_t since_ns, bool pooled, bool task)
 {
     queued->next = NULL;
     queued->load = 0;
@@ -125,7 +125,7 @@ static __attribute__((cold, noinline)) fy_queued_message *make_any(fy_message_st
         pooled ? fy_pool_get(&store->pool) : fy_malloc(sizeof(fy_queued_message) + size_bytes);
     if (queued == NULL)
         return NULL;
-    fill(queued, message, since_ns, pooled, task);
+    queued_fill(queued, message, since_ns, pooled, task);
     if (!count(store, origin, bytes_of(queued), task)) {
         release(store, queued);
         return NULL;
@@ -150,7 +150,7 @@ fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const fer
     if (!task)
         hold(store, held, POOLED_SIZE);
     fy_queued_message *queued = fy_pool_get(&store->pool);
-    fill(queued, message, since_ns, true, task);
+    queued_fill(queued, message, since_ns, true, task);
     return queued;
 }
 

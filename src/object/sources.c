@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 
 /* The place of `key`, or the empty one where it belongs. */
-static fy_source *place(fy_source *table, uint32_t capacity, uint32_t key)
+static fy_source *sources_place(fy_source *table, uint32_t capacity, uint32_t key)
 {
     uint32_t i = (key * 0x9e3779b9u) & (capacity - 1);
     while (table[i].rank_plus_1 != 0 && table[i].rank_plus_1 != key)
@@ -27,7 +27,7 @@ static __attribute__((cold)) int grow(fy_sources *sources)
         return -1;
     for (uint32_t i = 0; i < old_capacity; i++)
         if (old[i].rank_plus_1 != 0)
-            *place(table, capacity, old[i].rank_plus_1) = old[i];
+            *sources_place(table, capacity, old[i].rank_plus_1) = old[i];
     free(sources->many);
     sources->many = table;
     sources->capacity = capacity;
@@ -36,12 +36,12 @@ static __attribute__((cold)) int grow(fy_sources *sources)
 
 static uint32_t *of_many(fy_sources *sources, uint32_t key)
 {
-    fy_source *source = place(sources->many, sources->capacity, key);
+    fy_source *source = sources_place(sources->many, sources->capacity, key);
     if (source->rank_plus_1 == 0) {
         if (sources->count * 2 >= sources->capacity) {
             if (grow(sources) != 0)
                 return NULL;
-            source = place(sources->many, sources->capacity, key);
+            source = sources_place(sources->many, sources->capacity, key);
         }
         source->rank_plus_1 = key;
         sources->count++;

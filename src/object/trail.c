@@ -13,7 +13,7 @@ enum { TRAIL_FIRST = 1024, TRAIL_MAX = 1 << 20 };
 /* These values stand for the origin in entries that are not messages from a rank. */
 enum { SENT_BY_HANDLER = -1, SENT_BY_PROGRAM = -2 };
 
-static void add(fy_trail *trail, const fy_trail_entry *entry)
+static void trail_add(fy_trail *trail, const fy_trail_entry *entry)
 {
     if (trail->count == trail->room && trail->room < TRAIL_MAX) {
         uint32_t room = trail->room == 0 ? TRAIL_FIRST : trail->room * 2;
@@ -34,12 +34,12 @@ void fy_trail_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t
 {
     fy_trail *trail = &objects->costs->trail;
     if (trail->on)
-        add(trail, &(fy_trail_entry){.object = envelope->object.word,
-                                     .value = passed_ns,
-                                     .start_ns = start_ns,
-                                     .load = trail->load,
-                                     .sequence = envelope->sequence,
-                                     .origin = envelope->origin});
+        trail_add(trail, &(fy_trail_entry){.object = envelope->object.word,
+                                           .value = passed_ns,
+                                           .start_ns = start_ns,
+                                           .load = trail->load,
+                                           .sequence = envelope->sequence,
+                                           .origin = envelope->origin});
     trail->load = 0;
 }
 
@@ -47,11 +47,11 @@ void fy_trail_sent(fy_objects *objects, const fy_envelope *envelope, const ferry
 {
     fy_trail *trail = &objects->costs->trail;
     if (trail->on)
-        add(trail,
-            &(fy_trail_entry){.object = envelope->object.word,
-                              .value = message->size_bytes + message->word_count * sizeof(uint64_t),
-                              .sequence = envelope->sequence,
-                              .origin = objects->running != NULL
-                                            ? SENT_BY_HANDLER
-                                            : SENT_BY_PROGRAM - (int)fy_quiesced(objects->f)});
+        trail_add(trail, &(fy_trail_entry){
+                             .object = envelope->object.word,
+                             .value = message->size_bytes + message->word_count * sizeof(uint64_t),
+                             .sequence = envelope->sequence,
+                             .origin = objects->running != NULL
+                                           ? SENT_BY_HANDLER
+                                           : SENT_BY_PROGRAM - (int)fy_quiesced(objects->f)});
 }

@@ -23,7 +23,7 @@ static uint64_t bytes_here(const fy_percolation *p)
     return bytes;
 }
 
-static void ask(ferry_scheduling *s, fy_percolation *p)
+static void engine_ask(ferry_scheduling *s, fy_percolation *p)
 {
     if (!ferry_scheduling_is_on(s) || count_here(p) >= p->window ||
         (count_here(p) != 0 && bytes_here(p) >= p->budget_bytes))
@@ -83,7 +83,7 @@ void fy_engine_message(ferry_scheduling *s, fy_percolation *p, int source,
         take_or_decline(s, p, source, words[1], words[2]);
     else if (words[0] == FY_PERCOLATION_GONE && strike(p, words[1]))
         allow_requests(p);
-    ask(s, p);
+    engine_ask(s, p);
 }
 
 /* An object has come, or ends its task. It goes on here if it has tasks and was not here for long.
@@ -148,7 +148,7 @@ ferry_schedulable *fy_engine_next(ferry_scheduling *s, fy_percolation *p)
         allow_requests(p);
     p->running = fy_line_pop(&p->queue);
     p->stats.tasks += p->running != NULL;
-    ask(s, p);
+    engine_ask(s, p);
     return p->running;
 }
 
@@ -165,5 +165,5 @@ void fy_engine_members(ferry_scheduling *s, fy_percolation *p)
     for (ferry_schedulable *item; (item = fy_line_pop(&p->stuck)) != NULL;)
         fy_line_insert(&p->leaving, item, NULL); /* another server may take it */
     allow_requests(p);
-    ask(s, p);
+    engine_ask(s, p);
 }

@@ -18,7 +18,7 @@
 static const char NAME[] = "percolation";
 
 /* ferry_percolation_start has made the state and left it in the store. */
-static int create(ferry_scheduling *s, void **out)
+static int percolation_create(ferry_scheduling *s, void **out)
 {
     ferry_store *store = fy_store_of(s->f);
     fy_percolation *p = store == NULL ? NULL : store->percolation;
@@ -47,7 +47,7 @@ static void free_state(fy_percolation *p)
     free(p);
 }
 
-static void destroy(ferry_scheduling *s, void *state)
+static void percolation_destroy(ferry_scheduling *s, void *state)
 {
     ferry_store *store = fy_store_of(s->f);
     if (store != NULL)
@@ -67,7 +67,7 @@ static void arrived(ferry *f, ferry_object object, uint32_t movement)
         ferry_directory_tell(f, home, object, movement, p->rank);
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *state)
+static ferry_schedulable *percolation_next(ferry_scheduling *s, void *state)
 {
     fy_percolation *p = state;
     if (!fy_percolation_serves(p))
@@ -76,7 +76,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return fy_initiator_next(s, p);
 }
 
-static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void percolation_activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     fy_percolation *p = state;
     if (fy_percolation_serves(p))
@@ -85,7 +85,7 @@ static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
         fy_engine_rest(s, p, item);
 }
 
-static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void percolation_notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     fy_percolation *p = state;
     if (fy_percolation_serves(p))
@@ -113,8 +113,8 @@ static bool empty(ferry_scheduling *s, void *state)
     return p->queue.count == 0 && p->leaving.count == 0;
 }
 
-static void message(ferry_scheduling *s, void *state, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void percolation_message(ferry_scheduling *s, void *state, int source,
+                                const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     fy_percolation *p = state;
     if (fy_percolation_serves(p))
@@ -140,7 +140,7 @@ static void forget_gone(const ferry_scheduling *s)
     }
 }
 
-static void members(ferry_scheduling *s, void *state)
+static void percolation_members(ferry_scheduling *s, void *state)
 {
     fy_percolation *p = state;
     forget_gone(s);
@@ -164,15 +164,15 @@ static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_sc
 static const ferry_scheduler scheduler = {
     .size = sizeof scheduler,
     .name = NAME,
-    .create = create,
-    .destroy = destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .create = percolation_create,
+    .destroy = percolation_destroy,
+    .next = percolation_next,
+    .activate = percolation_activate,
+    .notify = percolation_notify,
     .remove = remove_item,
     .empty = empty,
-    .message = message,
-    .members = members,
+    .message = percolation_message,
+    .members = percolation_members,
     .ahead = ahead,
 };
 
@@ -196,7 +196,8 @@ static int check_rank(ferry *f)
 }
 
 /* Reads the options, and whether this rank can start at all. */
-static int check(ferry *f, const ferry_percolation_options *given, ferry_percolation_options *out)
+static int percolation_check(ferry *f, const ferry_percolation_options *given,
+                             ferry_percolation_options *out)
 {
     if (given == NULL)
         return fy_fail(f, FERRY_EINVAL, "percolation_start: the options are missing");
@@ -220,7 +221,7 @@ static int check(ferry *f, const ferry_percolation_options *given, ferry_percola
     return servers == 0 ? 0 : check_rank(f);
 }
 
-static int prepare(ferry *f, const ferry_percolation_options *o)
+static int percolation_prepare(ferry *f, const ferry_percolation_options *o)
 {
     enum { WINDOW = 4, TASKS = 64 };
     int error = ferry_scheduler_register(f, &scheduler);
@@ -273,13 +274,13 @@ int ferry_percolation_start(ferry *f, const ferry_percolation_options *options)
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "percolation_start: not allowed in a handler");
     /* No rank begins before all can, so the program may call again after an error. */
-    int error = check(f, options, &known);
+    int error = percolation_check(f, options, &known);
     if (ferry_member_place(f, ferry_rank(f)) < 0) /* it has joined; the others balance already */
-        return error == 0 && known.servers != 0 ? prepare(f, &known) : error;
+        return error == 0 && known.servers != 0 ? percolation_prepare(f, &known) : error;
     error = agree(f, error, known.servers);
     if (error != 0 || known.servers == 0)
         return error;
-    error = agree(f, prepare(f, &known), known.servers);
+    error = agree(f, percolation_prepare(f, &known), known.servers);
     return error == 0 ? ferry_balance_enable(f, true) : error;
 }
 

@@ -116,7 +116,7 @@ static void *unpack(ferry *f, ferry_object object, const void *packed, size_t si
     return data == NULL ? NULL : memcpy(data, packed, size_bytes);
 }
 
-static void destroy(ferry *f, void *data)
+static void buffers_destroy(ferry *f, void *data)
 {
     ferry_store *s = fy_store_of(f);
     fy_crew_lock(&s->disk.crew);
@@ -128,7 +128,7 @@ void fy_buffers_serve(ferry_store *s, fy_type *type)
 {
     s->flat = type->ops;
     type->ops.unpack = unpack;
-    type->ops.destroy = destroy;
+    type->ops.destroy = buffers_destroy;
 }
 
 void fy_buffers_end(ferry_store *s)

@@ -222,7 +222,7 @@ int fy_stored_put(fy_stored *item)
 }
 
 /* Whether the image is the one that was written last. */
-static bool check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
+static bool file_check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     uint64_t sum = sum_of(item, item->size_bytes);
     if (sum != item->sum)
@@ -235,7 +235,7 @@ static bool try_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     int error = read_all(item, bytes_of(item->store, item->size_bytes));
     if (error == 0)
-        return check(item, why);
+        return file_check(item, why);
     (void)snprintf(why, FY_STORE_WHY_BYTES, "%s",
                    error < 0 ? "the file ends before its image does" : strerror(error));
     return false;

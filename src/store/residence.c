@@ -182,7 +182,7 @@ static bool runs_task_next(const ferry_store *s)
 
 /* Waits for writes only if memory holds more than a little above the budget: then objects come
  * faster than they can be written. */
-static void progress(ferry *f)
+static void residence_progress(ferry *f)
 {
     enum { SPARE_PART = 16 };
     ferry_store *s = fy_store_of(f);
@@ -207,5 +207,5 @@ const fy_object_store fy_store_hooks = {.keep = fy_store_keep,
                                         .fetch = fetch,
                                         .spare = spare,
                                         .gone = gone,
-                                        .progress = progress,
+                                        .progress = residence_progress,
                                         .end = end};

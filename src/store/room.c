@@ -217,7 +217,7 @@ void fy_stored_recycle(fy_stored *item)
 }
 
 /* Handles the end of a write. */
-static void finish(ferry_store *s, fy_stored *item)
+static void room_finish(ferry_store *s, fy_stored *item)
 {
     bool out = item->record->out;
     if (item->job.error == 0) {
@@ -243,7 +243,7 @@ void fy_store_reap(ferry_store *s)
 {
     for (fy_stored *item; (item = fy_jobs_reap(s)) != NULL;) {
         if (item->record != NULL) {
-            finish(s, item);
+            room_finish(s, item);
             continue;
         }
         (void)fy_stored_forget(item, false);

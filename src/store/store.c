@@ -10,7 +10,7 @@
 #include "object/entry.h"
 #include "store/state.h"
 
-static ferry_store *create(ferry *f, const ferry_store_options *options)
+static ferry_store *store_create(ferry *f, const ferry_store_options *options)
 {
     ferry_store *s = fy_calloc(1, sizeof *s);
     if (s == NULL)
@@ -32,7 +32,7 @@ static int open_store(ferry *f, const ferry_store_options *options, ferry_store 
 {
     const char *folder = options->folder != NULL ? options->folder : fy_env_get("TMPDIR");
     folder = folder != NULL ? folder : "/var/tmp";
-    ferry_store *s = create(f, options);
+    ferry_store *s = store_create(f, options);
     if (s == NULL)
         return fy_fail(f, FERRY_ENOMEM, "store_open: no memory");
     s->disk.fd = fy_store_file_open(folder, (options->flags & FERRY_STORE_DIRECT) != 0,

@@ -124,7 +124,7 @@ static int make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **
 
 /* Finds the element that `what` names. NULL with an error; NULL with 0: it does not exist, and the
  * action needs none. */
-static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_slot **out)
+static int array_find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_slot **out)
 {
     /* acquire: pairs with the release of the rank that made the array longer */
     const uint64_t length = atomic_load_explicit(&array->length, memory_order_acquire);
@@ -337,7 +337,7 @@ static void spoil(fy_slot *slot)
 int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
 {
     fy_slot *slot;
-    int error = find(f, array, owner, what, &slot);
+    int error = array_find(f, array, owner, what, &slot);
     if (error != 0)
         return error;
     if (slot == NULL)

@@ -36,7 +36,7 @@ static const char *cause_text(int error)
 }
 
 /* Ends a call. Returns its error, else the first error of an operation. */
-static int finish(ferry_window *w, const char *call, int error)
+static int epoch_finish(ferry_window *w, const char *call, int error)
 {
     int first = w->error;
     w->error = 0;
@@ -110,7 +110,7 @@ static int unanswered(const ferry_window *w, int rank)
     return -1;
 }
 
-static void settle(ferry_window *w, int rank, const char *what)
+static void epoch_settle(ferry_window *w, int rank, const char *what)
 {
     for (int other; (other = unanswered(w, rank)) >= 0;)
         await(w, other, what, LOOK_NS);
@@ -118,7 +118,7 @@ static void settle(ferry_window *w, int rank, const char *what)
 
 void fy_window_settle(ferry_window *w, int rank)
 {
-    settle(w, rank, "has not answered an operation on its elements in a window");
+    epoch_settle(w, rank, "has not answered an operation on its elements in a window");
 }
 
 /* The cause of an error. Ranks that learn of a death at different times may call different
@@ -184,7 +184,7 @@ int ferry_window_fence(ferry_window *w)
     }
     if (!w->fenced)
         open_all(w);
-    return finish(w, "window_fence", error);
+    return epoch_finish(w, "window_fence", error);
 }
 
 static int check_ranks(ferry_window *w, const char *call, const int *ranks, int count)
@@ -330,7 +330,7 @@ int ferry_window_complete(ferry_window *w)
         window_open_note(w, rank);
     }
     w->access = false;
-    return finish(w, "window_complete", error);
+    return epoch_finish(w, "window_complete", error);
 }
 
 /* Ends an exposure whose ranks have all completed. */
@@ -412,7 +412,7 @@ int ferry_window_lock(ferry_window *w, ferry_window_lock_kind kind, int rank)
     if (error != 0)
         return error;
     w->awaits_lock = rank;
-    settle(w, rank, "has not granted");
+    epoch_settle(w, rank, "has not granted");
     w->awaits_lock = -1;
     if (peer->locked != FY_HELD_NOT)
         return 0;
@@ -444,7 +444,7 @@ static int flush(ferry_window *w, const char *call, int rank)
         w->error = 0;
         error = fy_window_check_rank(w, call, rank);
     }
-    return finish(w, call, error);
+    return epoch_finish(w, call, error);
 }
 
 int ferry_window_flush(ferry_window *w, int rank)

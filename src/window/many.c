@@ -69,7 +69,7 @@ static int begin_group(ferry_window *w, const many *m, const ferry_track *track,
     return 0;
 }
 
-static int run(ferry_window *w, const many *m, const ferry_track *track)
+static int many_run(ferry_window *w, const many *m, const ferry_track *track)
 {
     fy_window_group *group = NULL;
     int error = fy_window_check_epoch(w, m->name, m->rank);
@@ -108,7 +108,7 @@ int ferry_window_put_vector(ferry_window *w, int rank, const ferry_window_put_pi
         return fy_fail(w->f, FERRY_EINVAL, "%s: no pieces given", name);
     const many m = {
         .name = name, .rank = rank, .count = count, .pieces = pieces, .next = put_piece};
-    return run(w, &m, track);
+    return many_run(w, &m, track);
 }
 
 static void get_piece(const many *m, size_t i, fy_action *out)
@@ -132,7 +132,7 @@ int ferry_window_get_vector(ferry_window *w, int rank, const ferry_window_get_pi
             return fy_fail(w->f, FERRY_EINVAL, "%s: piece %zu has no place for the value", name, i);
     const many m = {
         .name = name, .rank = rank, .count = count, .pieces = pieces, .next = get_piece};
-    return run(w, &m, track);
+    return many_run(w, &m, track);
 }
 
 static int64_t index_at(const ferry_window_range *range, size_t i)
@@ -184,7 +184,7 @@ static int run_range(ferry_window *w, many m, const void *data, const ferry_trac
     if (error != 0)
         return error;
     m.count = m.range->count;
-    return run(w, &m, track);
+    return many_run(w, &m, track);
 }
 
 int ferry_window_put_strided(ferry_window *w, int rank, const ferry_window_range *range,

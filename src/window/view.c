@@ -50,7 +50,7 @@ static ferry_grid *lay_out(const ferry_floorplan *blocks, int rank, size_t eleme
 }
 
 /* Gives the grids of `x` their places in the view. */
-static int place(ferry_window *w, int64_t first, ferry_xarray *x, uint64_t cells)
+static int view_place(ferry_window *w, int64_t first, ferry_xarray *x, uint64_t cells)
 {
     void *at = NULL;
     int error =
@@ -79,7 +79,7 @@ int ferry_window_xarray_create(ferry_window *w, int64_t first, const ferry_floor
     error = ferry_xarray_create_over(w->f, blocks, element_bytes, ghosts, grids, &x);
     free(grids);
     if (error == 0)
-        error = place(w, first, x, cells);
+        error = view_place(w, first, x, cells);
     if (error != 0)
         ferry_xarray_destroy(x);
     else

@@ -71,7 +71,7 @@ static void close_windows(ferry *f)
     fy_layer_state_set(f, FY_LAYER_WINDOW, NULL);
 }
 
-static int progress(ferry *f)
+static int windows_progress(ferry *f)
 {
     fy_windows *all = fy_windows_of(f);
     if (all == NULL || fy_list_empty(&all->windows)) {
@@ -115,13 +115,13 @@ const fy_layer_ops fy_window_layer = {.layer = FY_LAYER_WINDOW,
                                       .kinds = &kind,
                                       .kind_count = 1,
                                       .close = close_windows,
-                                      .progress = progress,
+                                      .progress = windows_progress,
                                       .busy = busy,
                                       .peer_gone = peer_gone,
                                       .why = fy_windows_why};
 
 /* This rank's part of a new window: its memory and first values. */
-static int fill(ferry_window *w, const ferry_window_options *options)
+static int windows_fill(ferry_window *w, const ferry_window_options *options)
 {
     w->peers = fy_calloc((size_t)w->ranks, sizeof(*w->peers));
     w->array = fy_array_create(w->f, (uint32_t)w->ranks);
@@ -202,7 +202,7 @@ static int check_options(ferry *f, const ferry_window_options *given, ferry_wind
 }
 
 /* A window of this rank alone; NULL without memory. */
-static ferry_window *prepare(ferry *f, const ferry_window_options *options)
+static ferry_window *windows_prepare(ferry *f, const ferry_window_options *options)
 {
     fy_windows *all = open_windows(f);
     ferry_window *w = all == NULL ? NULL : fy_calloc(1, sizeof(*w));
@@ -217,7 +217,7 @@ static ferry_window *prepare(ferry *f, const ferry_window_options *options)
     fy_list_init(&w->queue);
     fy_list_insert(&all->windows, &w->link);
     fy_layer_due(w->f, FY_LAYER_WINDOW);
-    if (fill(w, options) == 0)
+    if (windows_fill(w, options) == 0)
         return w;
     window_free(w, true);
     return NULL;
@@ -235,7 +235,7 @@ int ferry_window_create(ferry *f, const ferry_window_options *given, ferry_windo
         return fy_fail(f, FERRY_ESTATE, "window_create: not allowed in a handler");
     const size_t count = (size_t)ferry_group_count(f, options.group);
     card *cards = fy_calloc(count, sizeof(*cards));
-    ferry_window *w = prepare(f, &options);
+    ferry_window *w = windows_prepare(f, &options);
     error = agree(f, &options, w == NULL || cards == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
         error = exchange(w, cards);

@@ -174,7 +174,7 @@ mutant route_here src/object/send.c 'entry->record != NULL && route == NULL' \
     'entry->record != NULL' 4
 mutant route_movement src/object/send.c 'movement = route->movement;' '' 4
 mutant route_ended src/object/route.c '--route->count == 0' '--route->count != 0' 4
-mutant tokens_kept src/object/held.c 'give && tell(f, h, -(int)h->tokens)' 'false' 4
+mutant tokens_kept src/object/held.c 'give && held_tell(f, h, -(int)h->tokens)' 'false' 4
 mutant token_forgotten src/object/held.c 'fy_held_of(store, queued->envelope.origin)->tokens++;' ';' 4
 mutant tokens_added src/object/credit.c 'fetch_add_explicit(&credit->tokens, tokens' \
     'fetch_add_explicit(&credit->tokens, 1' 4

@@ -227,7 +227,7 @@ static void follow_rule(ferry_policy *p)
         fy_buckets_set_order(&p->waiting, p->measure.steps);
 }
 
-static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
+static void policy_add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 {
     bool idle = p->waiting.count == 0 && p->running == NULL;
     bool again = item->mark < 0;
@@ -315,7 +315,7 @@ static void send_note(ferry_scheduling *s, void *context, int rank, const fy_coo
     ferry_scheduling_send(s, rank, words);
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int policy_create(ferry_scheduling *s, void **out)
 {
     ferry_policy *p = fy_calloc(1, sizeof *p);
     if (p == NULL)
@@ -340,7 +340,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static void destroy(ferry_scheduling *s, void *arg)
+static void policy_destroy(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
     (void)s;
@@ -367,7 +367,7 @@ static bool settles(ferry_scheduling *s, ferry_policy *p)
     return false;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *policy_next(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
     if (settles(s, p))
@@ -393,11 +393,11 @@ static void end_running(ferry_policy *p)
     p->running_load = 0;
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void policy_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     ferry_policy *p = arg;
     if (item != p->running) {
-        add(s, p, item);
+        policy_add(s, p, item);
         return;
     }
     /* The rank is not idle yet and has nothing to report: without a running task it can give as
@@ -410,9 +410,9 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         cancel(s, p);
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void policy_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
-    add(s, arg, item);
+    policy_add(s, arg, item);
 }
 
 static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -434,8 +434,8 @@ static bool empty(ferry_scheduling *s, void *arg)
     return p->waiting.count == 0;
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void policy_message(ferry_scheduling *s, void *arg, int source,
+                           const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     ferry_policy *p = arg;
     fy_coordinator_note note;
@@ -443,7 +443,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
         fy_coordinators_hear(s, &p->coordinators, source, &note);
 }
 
-static void wake(ferry_scheduling *s, void *arg)
+static void policy_wake(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
     uint64_t now = ferry_scheduling_now(s);
@@ -456,7 +456,7 @@ static void wake(ferry_scheduling *s, void *arg)
     request(s, p);
 }
 
-static void members(ferry_scheduling *s, void *arg)
+static void policy_members(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
     (void)fy_coordinators_renew(
@@ -474,15 +474,15 @@ static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_sc
 const ferry_scheduler fy_scheduler_ferry = {
     .size = sizeof(ferry_scheduler),
     .name = "ferry",
-    .create = create,
-    .destroy = destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .create = policy_create,
+    .destroy = policy_destroy,
+    .next = policy_next,
+    .activate = policy_activate,
+    .notify = policy_notify,
     .remove = take_out,
     .empty = empty,
-    .message = message,
-    .wake = wake,
-    .members = members,
+    .message = policy_message,
+    .wake = policy_wake,
+    .members = policy_members,
     .ahead = ahead,
 };

@@ -184,7 +184,7 @@ static void look_at_port(const ferry_scheduling *s, steer *t)
     t->usual_ns = 0;
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int steer_create(ferry_scheduling *s, void **out)
 {
     steer *t = fy_calloc(1, sizeof *t);
     if (t == NULL)
@@ -217,7 +217,7 @@ static void sum_up(const ferry_scheduling *s, const steer *t)
            t->times.count, fit.beta * 1e3, fit.alpha * 1e3, quantum);
 }
 
-static void destroy(ferry_scheduling *s, void *state)
+static void steer_destroy(ferry_scheduling *s, void *state)
 {
     steer *t = state;
     if (s->rank == 0)
@@ -227,7 +227,7 @@ static void destroy(ferry_scheduling *s, void *state)
     free(t);
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *state)
+static ferry_schedulable *steer_next(ferry_scheduling *s, void *state)
 {
     steer *t = state;
     ferry_schedulable *item = s->steered.next(s, t->state);
@@ -236,7 +236,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return item;
 }
 
-static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void steer_activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     steer *t = state;
     if (item == t->running)
@@ -244,7 +244,7 @@ static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
     s->steered.activate(s, t->state, item);
 }
 
-static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void steer_notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     steer *t = state;
     s->steered.notify(s, t->state, item);
@@ -264,22 +264,22 @@ static bool empty(ferry_scheduling *s, void *state)
     return s->steered.empty(s, t->state);
 }
 
-static void message(ferry_scheduling *s, void *state, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void steer_message(ferry_scheduling *s, void *state, int source,
+                          const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     steer *t = state;
     t->words += t->running != NULL;
     s->steered.message(s, t->state, source, words);
 }
 
-static void wake(ferry_scheduling *s, void *state)
+static void steer_wake(ferry_scheduling *s, void *state)
 {
     steer *t = state;
     if (s->steered.wake != NULL)
         s->steered.wake(s, t->state);
 }
 
-static void members(ferry_scheduling *s, void *state)
+static void steer_members(ferry_scheduling *s, void *state)
 {
     steer *t = state;
     if (s->steered.members != NULL)
@@ -298,16 +298,16 @@ const fy_steer fy_steering = {
         {
             .size = sizeof(ferry_scheduler),
             .name = "steer",
-            .create = create,
-            .destroy = destroy,
-            .next = next,
-            .activate = activate,
-            .notify = notify,
+            .create = steer_create,
+            .destroy = steer_destroy,
+            .next = steer_next,
+            .activate = steer_activate,
+            .notify = steer_notify,
             .remove = take_out,
             .empty = empty,
-            .message = message,
-            .wake = wake,
-            .members = members,
+            .message = steer_message,
+            .wake = steer_wake,
+            .members = steer_members,
             .ahead = ahead,
         },
 };

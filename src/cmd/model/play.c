@@ -93,7 +93,7 @@ static double nth_heaviest(const game *g, size_t n)
     return g->tasks->seconds[g->tasks->count - 1 - n];
 }
 
-static void ask(game *g, int rank, double now)
+static void play_ask(game *g, int rank, double now)
 {
     player *q = &g->players[rank];
     if (!g->balanced || q->asking || g->waiting + g->in_flight == 0)
@@ -119,7 +119,7 @@ static void start(game *g, int rank, double now)
         push(g, (event){.time = q->ends, .rank = rank, .kind = ENDED});
     }
     if (queue_length(q) == 0 && (g->ahead || !q->running))
-        ask(g, rank, now);
+        play_ask(g, rank, now);
 }
 
 /* The rank with the longest queue among the `count` ranks at rank + first, each `stride` further.
@@ -162,7 +162,7 @@ static void answer(game *g, int rank, double now)
     }
     q->next = (int)((q->next + (long)g->asked * q->stride) % g->ranks);
     if (!q->running)
-        ask(g, rank, now);
+        play_ask(g, rank, now);
 }
 
 static void arrive(game *g, int rank, const event *e)

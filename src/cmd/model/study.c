@@ -34,7 +34,7 @@ static size_t tasks_of(const char *value)
     return each <= EACH_MAX ? each : 0;
 }
 
-static bool check(const model_study *s, char *error)
+static bool study_check(const model_study *s, char *error)
 {
     model_parameters scratch = model_parameters_default();
     for (int i = 0; i < s->count; i++) {
@@ -74,7 +74,7 @@ bool model_study_read(const char *text, model_study *out, char error[MODEL_ERROR
     *out = (model_study){.count = 0};
     (void)snprintf(out->name, sizeof out->name, "%.*s", (int)length, text);
     if (equals != NULL)
-        return split(equals + 1, out, error) && check(out, error);
+        return split(equals + 1, out, error) && study_check(out, error);
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
         if (strcmp(grids[i].name, text) == 0)
             return split(grids[i].values, out, error);

@@ -31,7 +31,7 @@ bool model_time_read(const char *text, bool plain, double *out)
     return false;
 }
 
-static bool append(model_tasks *tasks, size_t *room, double seconds)
+static bool model_tasks_append(model_tasks *tasks, size_t *room, double seconds)
 {
     if (tasks->count == *room) {
         size_t wider = *room == 0 ? 1024 : *room * 2;
@@ -53,7 +53,7 @@ static int compare(const void *left, const void *right)
 
 /* Sorts and adds up the tasks. False, with a line in `error`: there are none, or their sum is 0 or
  * infinite. */
-static bool finish(model_tasks *tasks, const char *name, char *error)
+static bool model_tasks_finish(model_tasks *tasks, const char *name, char *error)
 {
     if (tasks->count == 0) {
         (void)snprintf(error, MODEL_ERROR_BYTES, "%s: it has no tasks; expected one or more", name);
@@ -108,7 +108,7 @@ static bool parse_lines(FILE *file, const char *name, model_tasks *tasks, char *
                 "20ms",
                 name, number, SHOWN_BYTES, word);
             good = false;
-        } else if (!append(tasks, &room, seconds)) {
+        } else if (!model_tasks_append(tasks, &room, seconds)) {
             good = no_memory(name, tasks->count, error);
         }
     }
@@ -125,7 +125,7 @@ bool model_tasks_parse(FILE *file, const char *name, model_tasks *out,
                        char error[MODEL_ERROR_BYTES])
 {
     model_tasks tasks = {0};
-    if (parse_lines(file, name, &tasks, error) && finish(&tasks, name, error)) {
+    if (parse_lines(file, name, &tasks, error) && model_tasks_finish(&tasks, name, error)) {
         *out = tasks;
         return true;
     }
@@ -145,7 +145,7 @@ static bool append_rank(model_tasks *tasks, size_t *room, const trace_rank *rank
         if (handler != NULL && (name == NULL || strcmp(name, handler) != 0))
             continue;
         double seconds = (double)(trace_stretch_end(rank, i) - s->start_ns) * 1e-9;
-        if (!append(tasks, room, seconds))
+        if (!model_tasks_append(tasks, room, seconds))
             return false;
     }
     return true;
@@ -171,7 +171,7 @@ static bool read_trace(const char *path, const char *handler, model_tasks *out, 
                        path, handler);
         good = false;
     }
-    if (!good || !finish(&tasks, path, error)) {
+    if (!good || !model_tasks_finish(&tasks, path, error)) {
         model_tasks_fini(&tasks);
         return false;
     }

@@ -103,7 +103,7 @@ static bool take_text(reader *r, const char *what, char **out)
 }
 
 /* The array with room for one more element than `count`. NULL: no memory. */
-static void *grow(void *array, size_t count, size_t size)
+static void *trace_grow(void *array, size_t count, size_t size)
 {
     if ((count & (count - 1)) != 0)
         return array;
@@ -135,7 +135,7 @@ static bool read_stat(reader *r)
 {
     char word[WORD_BYTES];
     next_word(r, word);
-    trace_stat *larger = grow(r->out->stats, r->out->stat_count, sizeof *larger);
+    trace_stat *larger = trace_grow(r->out->stats, r->out->stat_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for a stat");
     r->out->stats = larger;
@@ -174,7 +174,7 @@ static bool read_move(reader *r)
         return false;
     if (!take_load(r, &move.load) || !take_load(r, &move.asker_load))
         return false;
-    trace_move *larger = grow(r->out->moves, r->out->move_count, sizeof *larger);
+    trace_move *larger = trace_grow(r->out->moves, r->out->move_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for a move");
     r->out->moves = larger;
@@ -184,7 +184,7 @@ static bool read_move(reader *r)
 
 static bool read_choice(reader *r)
 {
-    char **larger = grow(r->out->choices, r->out->choice_count, sizeof *larger);
+    char **larger = trace_grow(r->out->choices, r->out->choice_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for a choice");
     r->out->choices = larger;
@@ -197,7 +197,7 @@ static bool read_object(reader *r)
     uint64_t name;
     if (!take_name(r, &name))
         return false;
-    trace_object *larger = grow(r->out->objects, r->out->object_count, sizeof *larger);
+    trace_object *larger = trace_grow(r->out->objects, r->out->object_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for an object");
     r->out->objects = larger;
@@ -248,7 +248,7 @@ static bool read_trail(reader *r)
           !take_load(r, &e.load))))
         return false;
     e.sequence = (uint32_t)sequence;
-    trace_trail *larger = grow(r->out->trail, r->out->trail_count, sizeof *larger);
+    trace_trail *larger = trace_grow(r->out->trail, r->out->trail_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for a message");
     r->out->trail = larger;
@@ -286,7 +286,7 @@ static bool read_stretch(reader *r, trace_kind kind)
         return wrong(r, "starts at %llu ns, the one before at %llu; expected rising times",
                      (unsigned long long)s.start_ns,
                      (unsigned long long)t->stretches[t->stretch_count - 1].start_ns);
-    trace_stretch *larger = grow(t->stretches, t->stretch_count, sizeof *larger);
+    trace_stretch *larger = trace_grow(t->stretches, t->stretch_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for a stretch");
     t->stretches = larger;

@@ -307,7 +307,7 @@ static int simulate(request *r, const scale_trace *trace)
 
 /* Reads the trace, simulates and prints. Returns the exit status. If it is not 0, a line on
  * standard error says why. */
-static int run(request *r, const char *folder)
+static int scale_run(request *r, const char *folder)
 {
     scale_trace trace;
     char error[SCALE_ERROR_BYTES];
@@ -338,7 +338,7 @@ static int command(int argc, char **argv, request *r)
         fprintf(stderr, "ferry scale: expected -n with one or more numbers of ranks\n");
     if (!good || argc - optind != 1 || r->rank_count == 0)
         return cmd_wrong_usage("scale");
-    return run(r, argv[optind]);
+    return scale_run(r, argv[optind]);
 }
 
 int cmd_scale(int argc, char **argv)

@@ -112,7 +112,7 @@ static void take_rank(work *w, const trace_rank *rank)
             w->sent[open].parent = ROOT;
 }
 
-static bool take(work *w, const trace_run *run)
+static bool graph_take(work *w, const trace_run *run)
 {
     size_t room = 1;
     for (int i = 0; i < run->ranks; i++)
@@ -428,8 +428,8 @@ bool scale_graph_make(const trace_run *run, scale_graph *out)
     scale_graph g = {.phases = 0};
     size_t count = 0;
     account *accounts = accounts_of(run, &count);
-    bool good =
-        accounts != NULL && take(&w, run) && match(&w) && make_objects(&g, &w, accounts, count);
+    bool good = accounts != NULL && graph_take(&w, run) && match(&w) &&
+                make_objects(&g, &w, accounts, count);
     if (good && g.tasks != NULL) {
         good = order_objects(&g, &w, run) && make_sends(&g, &w);
         make_roots(&g, &w);

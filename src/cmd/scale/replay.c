@@ -155,7 +155,7 @@ static int take_roots(player *p, uint64_t first, int rank, int ranks)
     return 0;
 }
 
-static int create(ferry *f, player *p, uint64_t index, ferry_object *out)
+static int replay_create(ferry *f, player *p, uint64_t index, ferry_object *out)
 {
     const scale_object *from = &scale_objects(p->plan)[index];
     unit *u = calloc(1, unit_bytes(p->plan));
@@ -180,7 +180,7 @@ static int create_all(ferry *f, player *p)
     p->objects = calloc(p->count + 1, sizeof *p->objects);
     int error = p->objects == NULL ? FERRY_ENOMEM : take_roots(p, first, rank, ranks);
     for (uint64_t i = 0; i < p->count && error == 0; i++)
-        error = create(f, p, first + i, &p->objects[i]);
+        error = replay_create(f, p, first + i, &p->objects[i]);
     return error;
 }
 
@@ -211,7 +211,7 @@ static int run_all(ferry *f, player *p, uint64_t span_ns[2])
 }
 
 /* Rank 0 writes the results to the plan. */
-static int tell(ferry *f, player *p, const uint64_t span_ns[2])
+static int replay_tell(ferry *f, player *p, const uint64_t span_ns[2])
 {
     ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
@@ -242,7 +242,7 @@ static int replay(ferry *f, scale_plan *plan)
     if (error == 0)
         error = run_all(f, &p, span_ns);
     if (error == 0)
-        error = tell(f, &p, span_ns);
+        error = replay_tell(f, &p, span_ns);
     free(p.objects);
     free(p.roots);
     return error;

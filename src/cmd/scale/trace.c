@@ -10,7 +10,7 @@
 #include "cmd/scale/scale.h"
 
 /* Each first rank has an equal part of the line from 0 to 1. Spreads its objects evenly over it. */
-static void place(scale_object *objects, size_t count, int ranks)
+static void scale_trace_place(scale_object *objects, size_t count, int ranks)
 {
     for (size_t first = 0; first < count;) {
         int home = objects[first].home;
@@ -96,7 +96,7 @@ bool scale_trace_read(const char *folder, uint64_t bytes, scale_trace *out,
         return false;
     bool made = scale_graph_make(&run, &graph);
     if (made && graph.tasks != NULL) {
-        place(graph.objects, graph.object_count, run.ranks);
+        scale_trace_place(graph.objects, graph.object_count, run.ranks);
         sum_up(&t, &run, &graph);
     }
     uint64_t chain_ns = 0;

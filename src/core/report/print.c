@@ -4,7 +4,7 @@
 
 #include "core/report/report.h"
 
-static void add(fy_profile_row *into, const fy_profile_row *row)
+static void report_add(fy_profile_row *into, const fy_profile_row *row)
 {
     into->calls += row->calls;
     into->bytes += row->bytes;
@@ -27,11 +27,11 @@ static void print_operations(FILE *file, const fy_report *reports, int ranks,
     fy_report sum = {.wall_ns = 0};
     for (int rank = 0; rank < ranks; rank++) {
         for (int kind = 0; kind < FY_KINDS; kind++) {
-            add(&sum.sent[kind], &reports[rank].sent[kind]);
-            add(&sum.handled[kind], &reports[rank].handled[kind]);
+            report_add(&sum.sent[kind], &reports[rank].sent[kind]);
+            report_add(&sum.handled[kind], &reports[rank].handled[kind]);
         }
         for (int kind = 0; kind < FY_PROFILE_KINDS; kind++)
-            add(&sum.other[kind], &reports[rank].other[kind]);
+            report_add(&sum.other[kind], &reports[rank].other[kind]);
     }
     fprintf(file, "%-8s %-12s %-8s %12s %15s %12s %12s\n", "layer", "operation", "", "calls",
             "bytes", "ns each", "total ms");
@@ -76,11 +76,11 @@ static void print_ranks(FILE *file, const fy_report *reports, int ranks)
         (void)snprintf(name, sizeof(name), "%d", reports[i].rank);
         print_rank(file, name, r);
         for (int kind = 0; kind < FY_KINDS; kind++) {
-            add(&sum.sent[kind], &r->sent[kind]);
-            add(&sum.handled[kind], &r->handled[kind]);
+            report_add(&sum.sent[kind], &r->sent[kind]);
+            report_add(&sum.handled[kind], &r->handled[kind]);
         }
         for (int kind = 0; kind < FY_PROFILE_KINDS; kind++)
-            add(&sum.other[kind], &r->other[kind]);
+            report_add(&sum.other[kind], &r->other[kind]);
         sum.wall_ns += r->wall_ns;
         sum.runtime_ns += r->runtime_ns;
         sum.runtime_cpu_ns += r->runtime_cpu_ns;

@@ -99,8 +99,8 @@ int fy_mover_link(ferry_mover *m)
 
 /* Connects the links, if `error` is 0. Then gives the mover; otherwise destroys `m`, which may be
  * NULL. With options.check all ranks return an error if one has one. */
-static int finish(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
-                  ferry_mover **out)
+static int bind_finish(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
+                       ferry_mover **out)
 {
     const uint32_t number = m != NULL ? m->number : fy_movers_of(f)->next - 1;
     const bool agrees = options != NULL && options->check;
@@ -183,7 +183,7 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
         m->plan.element_bytes = target->element_bytes;
         error = fy_mover_analyse(&m->plan, &m->bound, plan);
     }
-    return finish(f, options, m, error, out);
+    return bind_finish(f, options, m, error, out);
 }
 
 /* Sets `*count` to the number of ranks that will ask this one. Collective. */
@@ -250,5 +250,5 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
             error = fy_mover_open(&m->plan, &m->bound);
         error = fy_mover_agree(f, error);
     }
-    return finish(f, options, m, error, out);
+    return bind_finish(f, options, m, error, out);
 }

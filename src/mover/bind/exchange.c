@@ -42,8 +42,8 @@ static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
 
 /* Keeps a message. If a request came with an error, or there is no memory for it, its sender gets
  * the error as the answer, since it waits for one. */
-static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
-                 size_t size_bytes)
+static void exchange_keep(fy_exchange *x, int source, fy_exchange_round round, int error,
+                          const void *data, size_t size_bytes)
 {
     if (x->is_over[round]) {
         refuse_late(x->f, source, x->number, round);
@@ -76,7 +76,7 @@ int fy_exchange_send(fy_exchange *x, int rank, fy_exchange_round round, int erro
                             .size_bytes = size_bytes};
     if (rank != ferry_rank(x->f))
         return fy_send(x->f, FY_DATA, rank, &frame);
-    keep(x, rank, round, error, data, size_bytes);
+    exchange_keep(x, rank, round, error, data, size_bytes);
     return 0;
 }
 
@@ -85,8 +85,8 @@ void fy_exchange_take(ferry *f, int source, const fy_frame *frame)
     for (fy_exchange *x = fy_movers_of(f)->exchanges; x != NULL; x = x->next)
         if (x->number == frame->words[0] && frame->words[1] <= FY_EXCHANGE_ANSWER) {
             const int error = (int)(int64_t)frame->words[2];
-            keep(x, source, (fy_exchange_round)frame->words[1], error > 0 ? FERRY_EINVAL : error,
-                 frame->data, frame->size_bytes);
+            exchange_keep(x, source, (fy_exchange_round)frame->words[1],
+                          error > 0 ? FERRY_EINVAL : error, frame->data, frame->size_bytes);
             return;
         }
     if (frame->words[0] < fy_movers_of(f)->next_exchange)

@@ -72,7 +72,7 @@ static int list_known(following *w)
     return error;
 }
 
-static int tell(following *w, int rank)
+static int follow_tell(following *w, int rank)
 {
     const ferry_mover *m = w->m;
     size_t count = 0;
@@ -178,7 +178,7 @@ static int exchange(following *w)
     (void)partners(w, false);
     for (int rank = 0; rank < ferry_ranks(m->plan.f); rank++) {
         int told = !marks[rank] ? 0
-                   : error == 0 ? tell(w, rank)
+                   : error == 0 ? follow_tell(w, rank)
                                 : fy_mover_tell(m->plan.f, rank, FY_MOVER_LOST,
                                                 fy_mover_name(m->number, m->round),
                                                 (uint64_t)(int64_t)error);

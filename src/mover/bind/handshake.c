@@ -164,7 +164,7 @@ static fy_pending_handshake *remove_pending(fy_movers *movers, int source)
 }
 
 /* Keeps a handshake. It replaces an older one of the same rank, whose mover failed there. */
-static void keep(ferry *f, int source, const fy_frame *frame)
+static void handshake_keep(ferry *f, int source, const fy_frame *frame)
 {
     fy_movers *movers = fy_movers_of(f);
     fy_pending_handshake *old = remove_pending(movers, source);
@@ -191,13 +191,13 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
     ferry_mover *m = fy_movers_find(movers, number_of(frame->words[0]));
     if (m == NULL) {
         if (number_of(frame->words[0]) >= movers->next)
-            keep(f, source, frame);
+            handshake_keep(f, source, frame);
         else
             refuse(f, source, frame->words[0], FERRY_EINVAL);
     } else if (m->run.error != 0) {
         refuse(f, source, frame->words[0], m->run.error);
     } else if (round > m->round || (round == m->round && m->bound.stage == FY_STAGE_ALONE)) {
-        keep(f, source, frame);
+        handshake_keep(f, source, frame);
     } else if (round == m->round && m->bound.stage == FY_STAGE_HANDSHAKE) {
         take_handshake(m, source, frame->words, frame->data, frame->size_bytes);
     } else {

@@ -267,7 +267,7 @@ static int init_own(const fy_planned *plan, fy_bound *bound)
     return error;
 }
 
-static int check(fy_planned *plan, const ferry_plan *entries)
+static int regions_check(fy_planned *plan, const ferry_plan *entries)
 {
     const bool disjoint = plan->options.check && plan->options.operation.reduction == FERRY_REPLACE;
     if (plan->source->element_bytes != plan->target->element_bytes)
@@ -304,7 +304,7 @@ static void sum_points(const ferry_plan *plan, fy_direction *direction)
 
 int fy_mover_analyse(fy_planned *plan, fy_bound *bound, const ferry_plan *entries)
 {
-    int error = check(plan, entries);
+    int error = regions_check(plan, entries);
     if (error)
         return error;
     plan->entries = entries;

@@ -11,7 +11,7 @@
 #include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 
-static int check(const ferry_xarray *x, const int32_t *owners)
+static int remap_check(const ferry_xarray *x, const int32_t *owners)
 {
     const fy_arrays self = {.items = (ferry_xarray *const[]){(ferry_xarray *)(uintptr_t)x},
                             .count = 1};
@@ -59,8 +59,8 @@ static int decide_share(int error, ferry_xarray *x, const int32_t *owners, fy_ch
 }
 
 /* Gives the grids of blocks that stay to the new array, makes the others, and plans their moves. */
-static int prepare(const ferry_xarray *x, ferry_xarray *next, const fy_changes *changes,
-                   ferry_plan *moves)
+static int remap_prepare(const ferry_xarray *x, ferry_xarray *next, const fy_changes *changes,
+                         ferry_plan *moves)
 {
     int error = 0;
     for (size_t i = 0; i < next->local_count && error == 0; i++) {
@@ -116,7 +116,7 @@ static int replace(int error, ferry_xarray *x, const int32_t *owners, fy_changes
         error = fy_xarray_make(x->f, &blocks, x->element_bytes, x->ghosts, next);
     ferry_floorplan_fini(&blocks);
     if (error == 0)
-        error = prepare(x, *next, changes, &moves);
+        error = remap_prepare(x, *next, changes, &moves);
     error = fy_mover_agree(x->f, error);
     if (error == 0)
         error = fy_mover_agree(x->f, carry(x, *next, &moves));
@@ -130,7 +130,7 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     fy_changes changes = {0};
     const fy_arrays self = {.items = &x, .count = 1};
     bool *marks = fy_calloc((size_t)ferry_ranks(x->f), sizeof *marks);
-    int error = marks != NULL ? check(x, owners)
+    int error = marks != NULL ? remap_check(x, owners)
                               : fy_mover_fail(x->f, FERRY_ENOMEM, "xarray_remap: no memory");
     error = replace(error, x, owners, &changes, &next);
     if (error == 0) {

@@ -175,7 +175,7 @@ static bool has_other_grids(const ferry_blocks *set, const ferry_block_data *dat
 
 /* Lists the objects on this rank, in the order of numbers. Sets how many there are, how many have
  * arrived since the last settling, and how many have other grids. FERRY_ENOMEM. */
-static int find(ferry_blocks *set, size_t *here, uint64_t *arrived, uint64_t *changed)
+static int settle_find(ferry_blocks *set, size_t *here, uint64_t *arrived, uint64_t *changed)
 {
     const ferry_object_type type = fy_movers_of(set->f)->type;
     ferry_object object;
@@ -346,7 +346,7 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
         int error = ferry_quiesce(f);
         if (error)
             return error;
-        sums[3] = find(set, &here, &sums[1], &sums[5]) != 0;
+        sums[3] = settle_find(set, &here, &sums[1], &sums[5]) != 0;
         sums[0] = sums[3] ? 0 : here;
         sums[2] = fy_mover_any_in_flight(f, set->arrays);
         sums[4] = set->nameless;

@@ -55,7 +55,7 @@ typedef struct sharing {
     fy_exchange exchange;
 } sharing;
 
-static int append(records *list, const record *r)
+static int share_append(records *list, const record *r)
 {
     int error =
         fy_array_reserve((void **)&list->items, &list->capacity, list->count + 1, sizeof *r);
@@ -70,7 +70,7 @@ static bool is_own(const sharing *s, size_t i)
     return s->own->numbers == NULL || s->own->blocks[i].owner == s->rank;
 }
 
-static int check(sharing *s)
+static int share_check(sharing *s)
 {
     int error = ferry_floorplan_check(s->f, s->own, INT32_MAX, (ferry_region){0}, 0);
     for (size_t i = 0; i < s->near->count && error == 0; i++)
@@ -176,7 +176,7 @@ static int post(sharing *s, const record *r)
             continue;
         s->marks[keeper] = true;
         marked++;
-        error = append(&s->out[keeper], r);
+        error = share_append(&s->out[keeper], r);
     } while (error == 0 && marked < s->ranks && ferry_region_next(&range, &bin));
     return error;
 }
@@ -191,7 +191,7 @@ static int post_all(sharing *s)
                           .owner = s->rank};
         if (!is_own(s, i))
             continue;
-        error = append(&s->known, &r);
+        error = share_append(&s->known, &r);
         if (error == 0)
             error = post(s, &r);
     }
@@ -237,7 +237,7 @@ static int collect(const sharing *s, records *kept)
         const record *items = items_of(p, &count);
         for (size_t i = 0; i < count && error == 0; i++)
             if (items[i].number >= 0 && fy_box_is_sound(&items[i].region, s->own->dims))
-                error = append(kept, &items[i]);
+                error = share_append(kept, &items[i]);
     }
     return error;
 }
@@ -261,7 +261,7 @@ static int answer(sharing *s, const fy_exchange_post *from, const fy_tree *tree,
         while (error == 0 && fy_tree_next(&walk, &hit, &region))
             if (kept->items[hit].owner != from->source && seen[hit] != from->source + 1) {
                 seen[hit] = from->source + 1;
-                error = append(&found, &kept->items[hit]);
+                error = share_append(&found, &kept->items[hit]);
             }
     }
     int sent = fy_exchange_send(&s->exchange, from->source, FY_EXCHANGE_ANSWER, error, found.items,
@@ -314,7 +314,7 @@ static int make_plan(sharing *s, ferry_floorplan *out)
                             items[i].owner < 0 || items[i].owner >= s->ranks ||
                             !fy_box_is_sound(&items[i].region, plan.dims)
                         ? FERRY_EINVAL
-                        : append(&s->known, &items[i]);
+                        : share_append(&s->known, &items[i]);
     }
     if (error)
         return error == FERRY_EINVAL
@@ -344,7 +344,7 @@ static int make_plan(sharing *s, ferry_floorplan *out)
 static int share(sharing *s, int error, ferry_floorplan *out)
 {
     size_t asking, asked;
-    error = summarise(s, error ? error : check(s));
+    error = summarise(s, error ? error : share_check(s));
     if (error)
         return error;
     if (s->total > 0) {

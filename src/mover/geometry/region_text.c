@@ -13,7 +13,8 @@ static void append_text(char *buffer, size_t size_bytes, int *length, const char
             buffer[*length] = *text;
 }
 
-static void append(char *buffer, size_t size_bytes, int *length, const char *before, int64_t value)
+static void region_text_append(char *buffer, size_t size_bytes, int *length, const char *before,
+                               int64_t value)
 {
     char digits[24];
     (void)snprintf(digits, sizeof digits, "%" PRId64, value);
@@ -21,7 +22,7 @@ static void append(char *buffer, size_t size_bytes, int *length, const char *bef
     append_text(buffer, size_bytes, length, digits);
 }
 
-static int finish(char *buffer, size_t size_bytes, int length, char open, char close)
+static int region_text_finish(char *buffer, size_t size_bytes, int length, char open, char close)
 {
     const char tail[3] = {length > 0 ? close : open, length > 0 ? '\0' : close, '\0'};
     if (length > 0 && size_bytes > 1)
@@ -36,18 +37,18 @@ int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes)
 {
     int length = 0;
     for (int d = 0; d < r.dims && d < FERRY_DIMS_MAX; d++) {
-        append(buffer, size_bytes, &length, ",", r.low.at[d]);
-        append(buffer, size_bytes, &length, ":", r.high.at[d]);
+        region_text_append(buffer, size_bytes, &length, ",", r.low.at[d]);
+        region_text_append(buffer, size_bytes, &length, ":", r.high.at[d]);
     }
-    return finish(buffer, size_bytes, length, '[', ']');
+    return region_text_finish(buffer, size_bytes, length, '[', ']');
 }
 
 int ferry_point_format(ferry_point p, int dims, char *buffer, size_t size_bytes)
 {
     int length = 0;
     for (int d = 0; d < dims && d < FERRY_DIMS_MAX; d++)
-        append(buffer, size_bytes, &length, ",", p.at[d]);
-    return finish(buffer, size_bytes, length, '(', ')');
+        region_text_append(buffer, size_bytes, &length, ",", p.at[d]);
+    return region_text_finish(buffer, size_bytes, length, '(', ')');
 }
 
 static const char *skip(const char *text)
@@ -58,7 +59,7 @@ static const char *skip(const char *text)
 }
 
 /* Reads one character. */
-static bool take(const char **text, char wanted)
+static bool region_text_take(const char **text, char wanted)
 {
     const char *at = skip(*text);
     if (*at != wanted)
@@ -90,11 +91,11 @@ static bool number(const char **text, int64_t *out)
 int ferry_region_parse(const char *text, ferry_region *out)
 {
     ferry_region r = {0};
-    if (!take(&text, '['))
+    if (!region_text_take(&text, '['))
         return FERRY_EINVAL;
-    while (!take(&text, ']')) {
-        if (r.dims == FERRY_DIMS_MAX || (r.dims > 0 && !take(&text, ',')) ||
-            !number(&text, &r.low.at[r.dims]) || !take(&text, ':') ||
+    while (!region_text_take(&text, ']')) {
+        if (r.dims == FERRY_DIMS_MAX || (r.dims > 0 && !region_text_take(&text, ',')) ||
+            !number(&text, &r.low.at[r.dims]) || !region_text_take(&text, ':') ||
             !number(&text, &r.high.at[r.dims]))
             return FERRY_EINVAL;
         r.dims++;
@@ -109,10 +110,10 @@ int ferry_point_parse(const char *text, ferry_point *out, int *dims)
 {
     ferry_point p = {{0}};
     int count = 0;
-    if (!take(&text, '('))
+    if (!region_text_take(&text, '('))
         return FERRY_EINVAL;
-    while (!take(&text, ')')) {
-        if (count == FERRY_DIMS_MAX || (count > 0 && !take(&text, ',')) ||
+    while (!region_text_take(&text, ')')) {
+        if (count == FERRY_DIMS_MAX || (count > 0 && !region_text_take(&text, ',')) ||
             !number(&text, &p.at[count]))
             return FERRY_EINVAL;
         count++;

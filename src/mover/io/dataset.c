@@ -141,7 +141,7 @@ typedef struct writing {
     const char *who;
 } writing;
 
-static int create(void *arg, const char *path, uint64_t *offset)
+static int dataset_create(void *arg, const char *path, uint64_t *offset)
 {
     const writing *w = arg;
     const fy_hdf5_table *hdf5;
@@ -153,7 +153,7 @@ static int create(void *arg, const char *path, uint64_t *offset)
     return error ? fy_mover_fail(w->x->f, error, "%s: %s: %s", w->who, path, text) : 0;
 }
 
-static int fill(void *arg, int fd, const char *path, uint64_t offset)
+static int dataset_fill(void *arg, int fd, const char *path, uint64_t offset)
 {
     const writing *w = arg;
     int error = 0;
@@ -196,7 +196,8 @@ int fy_dataset_write(int error, const ferry_xarray *x, const char *path, const f
                      const fy_image *image, const char *who)
 {
     writing w = {.x = x, .set = set, .image = image, .who = who};
-    const fy_disk_writer writer = {.who = who, .create = create, .fill = fill, .arg = &w};
+    const fy_disk_writer writer = {
+        .who = who, .create = dataset_create, .fill = dataset_fill, .arg = &w};
     error = fy_mover_agree(x->f, error);
     if (error == 0)
         error = check_cover(x, set->hull);
@@ -223,8 +224,8 @@ int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dat
 }
 
 /* On rank 0: finds the place of the array in the file. */
-static int find(ferry *f, int fd, const char *path, const fy_dataset *set, size_t element_bytes,
-                uint64_t *offset)
+static int dataset_find(ferry *f, int fd, const char *path, const fy_dataset *set,
+                        size_t element_bytes, uint64_t *offset)
 {
     const fy_hdf5_table *hdf5;
     struct stat status;
@@ -274,7 +275,7 @@ int ferry_dataset_read(const char *path, const ferry_dataset *dataset, ferry_xar
     if (error == 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         error = fy_disk_refused(x->f, "dataset", "open", path);
     if (error == 0 && ferry_rank(x->f) == 0)
-        error = find(x->f, fd, path, &set, x->element_bytes, &offset);
+        error = dataset_find(x->f, fd, path, &set, x->element_bytes, &offset);
     error = fy_mover_agree(x->f, error);
     if (error == 0)
         error = ferry_broadcast(x->f, 0, &offset, sizeof offset);

@@ -85,7 +85,7 @@ static int name_file(ferry *f, const char *who, const char *temporary, const cha
 }
 
 /* Creates the file on rank 0. First removes one that a crash has left. */
-static int create(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t *number)
+static int disk_create(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t *number)
 {
     (void)unlink(path);
     if (writer->create != NULL)
@@ -97,7 +97,7 @@ static int create(ferry *f, const char *path, const fy_disk_writer *writer, uint
     return 0;
 }
 
-static int fill(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t number)
+static int disk_fill(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t number)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
@@ -120,12 +120,12 @@ int fy_disk_replace(ferry *f, int error, const char *path, const fy_disk_writer 
         sprintf(temporary, "%s.new", path);
     bool made = error == 0 && first;
     if (made)
-        error = create(f, temporary, writer, &number);
+        error = disk_create(f, temporary, writer, &number);
     error = fy_mover_agree(f, error);
     if (error == 0)
         error = ferry_broadcast(f, 0, &number, sizeof number);
     if (error == 0)
-        error = fy_mover_agree(f, fill(f, temporary, writer, number));
+        error = fy_mover_agree(f, disk_fill(f, temporary, writer, number));
     if (error == 0)
         error = fy_mover_agree(f, first ? name_file(f, writer->who, temporary, path) : 0);
     if (error != 0 && made)

@@ -176,7 +176,7 @@ static int as_sources(planner *p)
 
 /* Checks the arguments. Offsets are multiplied by the ratio as coordinates are
  * (check_coordinates). */
-static int check(planner *p)
+static int intersect_check(planner *p)
 {
     unsigned seen = 0;
     if (p->source->dims != p->dims || p->dims < 1 || p->dims > FERRY_DIMS_MAX)
@@ -230,7 +230,7 @@ int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
     int error = fy_mover_read(NULL, "plan_intersect: ferry_intersection", intersection, &p.how,
                               sizeof p.how);
     if (error == 0)
-        error = check(&p);
+        error = intersect_check(&p);
     if (error == 0)
         error = check_coordinates(&p, source);
     if (error == 0)

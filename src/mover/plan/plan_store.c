@@ -97,7 +97,7 @@ static int widen(ferry_plan *plan, int dims)
 }
 
 /* Makes room for the dimensions of an entry, and finds its shape. */
-static int prepare(ferry_plan *plan, const ferry_plan_entry *copy, uint32_t *shape)
+static int plan_store_prepare(ferry_plan *plan, const ferry_plan_entry *copy, uint32_t *shape)
 {
     const int to = fy_dims_kept(copy->to.dims), from = fy_dims_kept(copy->from.dims);
     const int dims = to > from ? to : from;
@@ -127,7 +127,7 @@ static void write_entry(ferry_plan *plan, size_t index, const ferry_plan_entry *
 int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy)
 {
     uint32_t shape;
-    int error = prepare(plan, copy, &shape);
+    int error = plan_store_prepare(plan, copy, &shape);
     if (error == 0)
         error = fy_array_reserve((void **)&plan->entries, &plan->capacity, plan->count + 1,
                                  plan->entry_bytes);
@@ -141,7 +141,7 @@ int ferry_plan_set(ferry_plan *plan, size_t index, const ferry_plan_entry *copy)
     uint32_t shape;
     if (index >= plan->count)
         return FERRY_EINVAL;
-    int error = prepare(plan, copy, &shape);
+    int error = plan_store_prepare(plan, copy, &shape);
     if (error == 0)
         write_entry(plan, index, copy, shape);
     return error;

@@ -159,7 +159,7 @@ static void close_movers(ferry *f)
     fy_layer_state_set(f, FY_LAYER_MOVER, NULL);
 }
 
-static int progress(ferry *f)
+static int movers_progress(ferry *f)
 {
     fy_movers *movers = fy_movers_of(f);
     int count = movers->news;
@@ -206,7 +206,7 @@ const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
                                      .kind_count = 1,
                                      .open = open_movers,
                                      .close = close_movers,
-                                     .progress = progress,
+                                     .progress = movers_progress,
                                      .busy = busy,
                                      .peer_gone = peer_gone};
 

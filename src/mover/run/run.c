@@ -25,7 +25,7 @@ bool fy_mover_is_done(const ferry_mover *m)
 }
 
 /* Called after a counter was changed: wakes the other end if it sleeps. */
-static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
+static void run_wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
 {
     /* relaxed: ordered after the counter by the caller's fence, which pairs with that in
      * fy_mover_would_miss */
@@ -81,7 +81,7 @@ static void publish(ferry_mover *m)
     atomic_thread_fence(memory_order_seq_cst);
     for (size_t i = 0; i < m->bound.out.end_count; i++)
         if (m->bound.out.ends[i].channel != NULL)
-            wake(m, m->bound.out.ends[i].rank, &m->bound.out.ends[i].channel->target_sleeps);
+            run_wake(m, m->bound.out.ends[i].rank, &m->bound.out.ends[i].channel->target_sleeps);
 }
 
 /* Sends the packed copies of a link out. */
@@ -126,7 +126,7 @@ static bool taken(ferry_mover *m, fy_link_end *end)
     if (end->mode == FY_LINK_STAGED && end->sent < m->run.epoch && stage(m, end)) {
         set_ready(m->run.epoch, end);
         atomic_thread_fence(memory_order_seq_cst);
-        wake(m, end->rank, &end->channel->target_sleeps);
+        run_wake(m, end->rank, &end->channel->target_sleeps);
     }
     if (end->mode == FY_LINK_DIRECT)
         /* acquire: the target has read the grids; pairs with the release in set_taken */
@@ -147,7 +147,7 @@ static void set_taken(ferry_mover *m, fy_link_end *end)
     /* release: the grids have been read; pairs with the acquire in taken */
     atomic_store_explicit(&end->channel->taken, m->run.epoch, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
-    wake(m, end->rank, &end->channel->source_sleeps);
+    run_wake(m, end->rank, &end->channel->source_sleeps);
 }
 
 static void run_end(ferry_mover *m, fy_link_end *end)
@@ -279,7 +279,7 @@ bool fy_mover_would_miss(ferry_mover *m)
     if (fy_mover_is_done(m) || m->run.own_left)
         return true;
     set_flags(m, 1);
-    /* seq_cst: between the flags and the last spin; pairs with the fences before wake */
+    /* seq_cst: between the flags and the last spin; pairs with the fences before run_wake */
     atomic_thread_fence(memory_order_seq_cst);
     for (size_t i = 0; i < m->bound.in.left_count && m->bound.sequence == NULL; i++)
         if (arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))

@@ -96,7 +96,7 @@ static size_t payload_bytes(const wire *head)
 }
 
 /* Whether a message has the length that its head says. */
-static bool is_sound(const slot *s, const wire *head)
+static bool inlet_is_sound(const slot *s, const wire *head)
 {
     if (s->size_bytes < sizeof(wire) || head->word_count > FY_FRAME_WORDS)
         return false;
@@ -217,8 +217,8 @@ static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
     uint64_t flags = flags_of(&head);
     endpoint *to = NULL;
     int source = s->source;
-    if (!is_sound(s, &head) || !find_ends(p, s, &head, &source, &to))
-        return to == NULL && is_sound(s, &head) ? false : drop_damaged(p, s);
+    if (!inlet_is_sound(s, &head) || !find_ends(p, s, &head, &source, &to))
+        return to == NULL && inlet_is_sound(s, &head) ? false : drop_damaged(p, s);
     peer *from = fy_nodes_peer(to, source);
     if (from == NULL)
         return false;
@@ -383,7 +383,7 @@ static inline void fill_frame(const slot *s, fy_frame *out)
 }
 
 /* Removes the first frame of `in`, which was delivered. */
-static void finish(nodes_port *p, inlet *in, size_t size_bytes, bool kept)
+static void inlet_finish(nodes_port *p, inlet *in, size_t size_bytes, bool kept)
 {
     slot *s = in->head;
     in->head = s->next;
@@ -421,7 +421,7 @@ static int drain(nodes_port *p, inlet *in, int budget, fy_deliver *deliver, void
         lock(p);
         if (verdict == FY_LEAVE)
             break;
-        finish(p, in, frame.size_bytes, verdict == FY_KEEP);
+        inlet_finish(p, in, frame.size_bytes, verdict == FY_KEEP);
         taken++;
     }
     return taken;

@@ -96,7 +96,7 @@ static endpoint *end_of(fy_nodes_relay *r, int number)
 }
 
 /* Sends a process a notice about a later rank here. Waits for memory as long as it takes. */
-static void tell(fy_nodes_relay *r, int number, fy_lane lane, int process, notices what)
+static void relay_tell(fy_nodes_relay *r, int number, fy_lane lane, int process, notices what)
 {
     endpoint *from;
     while ((from = end_of(r, number)) == NULL)
@@ -137,8 +137,8 @@ static void look_at_endurance(fy_nodes_relay *r, int number)
     r->known[number] ^= KNOWN_ENDURES;
     for (int i = 0; i < r->node->leader_count; i++)
         if (r->p->place[r->node->leaders[i]] < 0)
-            tell(r, number, FY_CONTROL, r->node->leaders[i],
-                 endures ? NOTICES_ENDURES : NOTICES_MORTAL);
+            relay_tell(r, number, FY_CONTROL, r->node->leaders[i],
+                       endures ? NOTICES_ENDURES : NOTICES_MORTAL);
 }
 
 static void look_at_later(fy_nodes_relay *r, int number)
@@ -150,7 +150,7 @@ static void look_at_later(fy_nodes_relay *r, int number)
         r->known[number] |= KNOWN_HERE;
         for (int i = 0; i < r->p->world; i++)
             if (r->p->place[i] < 0)
-                tell(r, number, FY_CONTROL, i, NOTICES_HERE);
+                relay_tell(r, number, FY_CONTROL, i, NOTICES_HERE);
     }
     if (state == SHM_JOINED)
         look_at_endurance(r, number);
@@ -334,7 +334,7 @@ static void tell_end(fy_nodes_relay *r, int number)
             continue;
         *told = is_passed_on(r, number, i);
         for (int lane = 0; lane < FY_LANES && *told != 0; lane++)
-            tell(r, number, (fy_lane)lane, i, what);
+            relay_tell(r, number, (fy_lane)lane, i, what);
         all = all && *told != 0;
     }
     if (all)
@@ -372,7 +372,7 @@ static void tell_done(fy_nodes_relay *r)
     atomic_store_explicit(&r->done, true, memory_order_release);
 }
 
-static void *run(void *arg)
+static void *relay_run(void *arg)
 {
     fy_nodes_relay *r = arg;
     uint64_t pause_ns = PAUSE_MIN_NS;
@@ -404,7 +404,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static int prepare(fy_nodes_relay *r)
+static int relay_prepare(fy_nodes_relay *r)
 {
     size_t ranks = (size_t)r->p->ranks;
     r->shadows = calloc(ranks, sizeof(*r->shadows));
@@ -423,7 +423,7 @@ static int prepare(fy_nodes_relay *r)
 
 static int start_thread(fy_nodes_relay *r)
 {
-    int error = fy_thread_create(&r->thread, run, r);
+    int error = fy_thread_create(&r->thread, relay_run, r);
     return error == 0 ? 0
                       : fy_error_set(FERRY_ESYSTEM, "open: starting a relay: %s", strerror(error));
 }
@@ -436,7 +436,7 @@ int fy_nodes_relay_start(nodes_port *p)
     r->p = p;
     r->node = p->node;
     r->base = p->node->segment->base;
-    int error = prepare(r);
+    int error = relay_prepare(r);
     p->relay = r;
     p->locks = true;
     if (error == 0)
@@ -456,7 +456,7 @@ bool fy_nodes_relay_is_done(const fy_nodes_relay *relay)
 
 void fy_nodes_relay_stop(fy_nodes_relay *r)
 {
-    /* release: pairs with the acquire in run */
+    /* release: pairs with the acquire in relay_run */
     atomic_store_explicit(&r->stops, true, memory_order_release);
     fy_shm_signal(rank_at(r->base, (uint32_t)r->node->numbers), FY_HELPER);
     pthread_join(r->thread, NULL);

@@ -28,7 +28,7 @@ static int refuse(const char *variable, uint64_t announced, int error)
 }
 
 /* Refuses variables that contradict a job of an MPI library. */
-static int check(const fy_port_settings *settings, const char *variable, uint64_t announced)
+static int mpi_check(const fy_port_settings *settings, const char *variable, uint64_t announced)
 {
     if (fy_env_get(FY_ENV_RANKS_JOIN) != NULL)
         return fy_error_set(FERRY_ELAUNCH,
@@ -48,7 +48,7 @@ static int open_mpi(const fy_port_settings *settings, fy_port_rank *out)
     const fy_nodes_table *table;
     const char *variable;
     uint64_t announced = fy_env_foreign_ranks(&variable);
-    int error = check(settings, variable, announced);
+    int error = mpi_check(settings, variable, announced);
     if (error != 0)
         return error;
     error = fy_nodes_port_find(&table);

@@ -133,7 +133,7 @@ static int create_segment(const fy_shm_options *options, fy_segment **out)
 }
 
 /* Keeps a rank that was opened with the segment, or unmaps that. */
-static int keep(int error, fy_segment *segment, fy_port_rank *out)
+static int shm_keep(int error, fy_segment *segment, fy_port_rank *out)
 {
     if (error != 0) {
         fy_segment_unmap(segment);
@@ -156,7 +156,7 @@ static int join(const char *folder, fy_compute compute, fy_port_rank *out)
     if (error == 0) {
         error = fy_ticket_settle(&ticket, segment);
         if (error == 0)
-            return keep(join_segment(segment, ticket.rank, compute, &out->port), segment, out);
+            return shm_keep(join_segment(segment, ticket.rank, compute, &out->port), segment, out);
         fy_segment_unmap(segment);
     }
     fy_ticket_return(&ticket);
@@ -178,7 +178,8 @@ static int open_process(const place *where, const fy_port_settings *settings, fy
         fy_launch_settle(where->fd, where->socket);
     if (where->launched && where->socket >= 0)
         fy_launch_link(segment, where->socket);
-    return keep(join_segment(segment, where->rank, settings->compute, &out->port), segment, out);
+    return shm_keep(join_segment(segment, where->rank, settings->compute, &out->port), segment,
+                    out);
 }
 
 static int open_shm(const fy_port_settings *settings, fy_port_rank *out)
@@ -200,7 +201,7 @@ static int open_shm(const fy_port_settings *settings, fy_port_rank *out)
     return open_process(&where, settings, out);
 }
 
-/* A call of run, for its ranks. */
+/* A call of shm_run, for its ranks. */
 typedef struct program {
     const fy_port_settings *settings;
     fy_port_main *rank_main;
@@ -265,7 +266,7 @@ static int run_threads(const place *where, program *p)
     return error;
 }
 
-static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *arg)
+static int shm_run(const fy_port_settings *settings, fy_port_main *rank_main, void *arg)
 {
     program p = {.settings = settings, .rank_main = rank_main, .arg = arg};
     place where;
@@ -280,4 +281,4 @@ static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *
 }
 
 const fy_port_entry fy_port_entry_shm = {
-    .version = FY_PORT_VERSION, .detect = detect, .run = run, .open = open_shm};
+    .version = FY_PORT_VERSION, .detect = detect, .run = shm_run, .open = open_shm};

@@ -201,7 +201,7 @@ static __attribute__((noinline)) void publish(const shm_port *p, outbox *o, fy_l
     publish_fenced(p, o, slot, turn, lane);
 }
 
-static inline void fill(shm_slot *slot, const fy_frame *frame, shm_place place)
+static inline void shm_fill(shm_slot *slot, const fy_frame *frame, shm_place place)
 {
     slot->kind = frame->kind;
     slot->count_place = (uint8_t)(frame->word_count | place << 4);
@@ -227,7 +227,7 @@ static int send_bytes(shm_port *p, outbox *o, fy_lane lane, uint32_t state, cons
     shm_slot *slot = next_slot(p, o);
     memcpy(ring_payload(p->segment, o->ring) + (o->bytes_tail & (ring_bytes - 1)), frame->data,
            frame->size_bytes);
-    fill(slot, frame, SHM_BYTES);
+    shm_fill(slot, frame, SHM_BYTES);
     slot->position = (uint32_t)o->bytes_tail;
     o->bytes_tail += size;
     publish(p, o, lane, state);
@@ -254,7 +254,7 @@ static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const
     fy_copy(block, frame->data, frame->size_bytes);
     o->copied_tail += frame->size_bytes;
     shm_slot *slot = next_slot(p, o);
-    fill(slot, frame, SHM_COPIED);
+    shm_fill(slot, frame, SHM_COPIED);
     place_block(p, slot, block);
     publish(p, o, lane, state);
     return 0;
@@ -266,7 +266,7 @@ static inline int send_short(shm_port *p, outbox *o, fy_lane lane, uint32_t stat
     if (!has_slot(p, o) && !wait_for_room(p, o, 0, 0))
         return FERRY_EAGAIN;
     shm_slot *slot = next_slot(p, o);
-    fill(slot, frame, frame->size_bytes != 0 ? SHM_INLINE : SHM_NOWHERE);
+    shm_fill(slot, frame, frame->size_bytes != 0 ? SHM_INLINE : SHM_NOWHERE);
     if (frame->size_bytes != 0)
         memcpy(&slot->words[frame->word_count], frame->data, frame->size_bytes);
     publish(p, o, lane, state);
@@ -337,7 +337,7 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
     if (!has_slot(p, o))
         return send_any(p, thread, lane, rank, frame);
     shm_slot *slot = next_slot(p, o);
-    fill(slot, frame, SHM_NOWHERE);
+    shm_fill(slot, frame, SHM_NOWHERE);
     publish_plain(p, o, slot);
     return 0;
 }
@@ -359,7 +359,7 @@ int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
     /* Before the target can pass it on, which says so too. */
     (void)fy_shm_keep_for(port, (void *)(uintptr_t)frame->data, rank);
     shm_slot *slot = next_slot(p, o);
-    fill(slot, frame, SHM_GIVEN);
+    shm_fill(slot, frame, SHM_GIVEN);
     place_block(p, slot, frame->data);
     publish(p, o, lane, state);
     return 0;

@@ -11,7 +11,7 @@
 
 enum { DEPTH = 4, DEPTH_MAX = 1024 };
 
-static bool take(const char **at, const char *text)
+static bool disk_take(const char **at, const char *text)
 {
     size_t length = strlen(text);
     bool found = strncmp(*at, text, length) == 0;
@@ -35,7 +35,10 @@ static bool read_bandwidth(const char **at, fy_sim_disk *disk)
     if (disk->bytes_per_s <= 0)
         return false;
     *at = end;
-    disk->bytes_per_s *= take(at, "K") ? 1e3 : take(at, "M") ? 1e6 : take(at, "G") ? 1e9 : 1;
+    disk->bytes_per_s *= disk_take(at, "K")   ? 1e3
+                         : disk_take(at, "M") ? 1e6
+                         : disk_take(at, "G") ? 1e9
+                                              : 1;
     return disk->bytes_per_s >= 1 && disk->bytes_per_s <= 1e15;
 }
 
@@ -52,11 +55,11 @@ static bool read_depth(const char **at, fy_sim_disk *disk)
 
 static bool read_item(const char **at, fy_sim_disk *disk)
 {
-    if (take(at, "latency="))
+    if (disk_take(at, "latency="))
         return read_latency(at, disk);
-    if (take(at, "bandwidth="))
+    if (disk_take(at, "bandwidth="))
         return read_bandwidth(at, disk);
-    return take(at, "depth=") && read_depth(at, disk);
+    return disk_take(at, "depth=") && read_depth(at, disk);
 }
 
 int fy_sim_disk_read(fy_world *world, const char *text)
@@ -67,7 +70,7 @@ int fy_sim_disk_read(fy_world *world, const char *text)
     *disk = (fy_sim_disk){.depth = DEPTH};
     const char *at = text;
     bool right = read_item(&at, disk);
-    while (right && take(&at, ","))
+    while (right && disk_take(&at, ","))
         right = read_item(&at, disk);
     if (right && *at == '\0')
         return 0;

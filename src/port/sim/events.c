@@ -81,7 +81,7 @@ static void sink(fy_events *events, size_t place, fy_event_slot slot)
     put(events, place, slot);
 }
 
-static void settle(fy_events *events, size_t place, fy_event_slot slot)
+static void events_settle(fy_events *events, size_t place, fy_event_slot slot)
 {
     if (place > 1 && before(&slot, &events->slots[(place + 2) / CHILDREN]))
         rise(events, place, slot);
@@ -94,7 +94,7 @@ void fy_events_set(fy_events *events, fy_event *event, uint64_t time_ns)
     fy_event_slot slot = {time_ns, events->number++, event};
     event->time_ns = time_ns;
     if (event->place != 0) {
-        settle(events, event->place, slot);
+        events_settle(events, event->place, slot);
         return;
     }
     if (fy_events_reserve(events, events->count + 1) != 0) {
@@ -112,7 +112,7 @@ void fy_events_cancel(fy_events *events, fy_event *event)
     event->place = 0;
     fy_event_slot last = events->slots[events->count--];
     if (place <= events->count)
-        settle(events, place, last);
+        events_settle(events, place, last);
 }
 
 fy_event *fy_events_pop(fy_events *events)

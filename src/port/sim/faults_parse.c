@@ -31,7 +31,7 @@ static int fail(const reader *r, const char *expected)
                         r->item, expected);
 }
 
-static bool take(reader *r, const char *text)
+static bool faults_take(reader *r, const char *text)
 {
     size_t length = strlen(text);
     if (strncmp(r->at, text, length) != 0)
@@ -79,7 +79,7 @@ static bool take_odds(reader *r, uint32_t *odds)
     uint64_t whole, value = 0, scale = MILLION;
     if (!take_number(r, 1, &whole))
         return false;
-    if (take(r, "."))
+    if (faults_take(r, "."))
         for (; *r->at >= '0' && *r->at <= '9' && scale > 1; r->at++) {
             scale /= 10;
             value += (uint64_t)(*r->at - '0') * scale;
@@ -89,7 +89,7 @@ static bool take_odds(reader *r, uint32_t *odds)
     return value <= MILLION;
 }
 
-static int grow(void **items, size_t count, size_t item_bytes)
+static int faults_grow(void **items, size_t count, size_t item_bytes)
 {
     if ((count & (count - 1)) != 0)
         return 0;
@@ -103,7 +103,7 @@ static int grow(void **items, size_t count, size_t item_bytes)
 static int add_timed(fy_faults *faults, fy_fault fault)
 {
     void *items = faults->timed;
-    int error = grow(&items, faults->timed_count, sizeof(fault));
+    int error = faults_grow(&items, faults->timed_count, sizeof(fault));
     if (error != 0)
         return error;
     faults->timed = items;
@@ -114,7 +114,7 @@ static int add_timed(fy_faults *faults, fy_fault fault)
 static int add_slow(fy_faults *faults, fy_slow slow)
 {
     void *items = faults->slow;
-    int error = grow(&items, faults->slow_count, sizeof(slow));
+    int error = faults_grow(&items, faults->slow_count, sizeof(slow));
     if (error != 0)
         return error;
     faults->slow = items;
@@ -126,7 +126,7 @@ static int add_named(fy_faults *faults, fy_decision decision)
 {
     fy_decisions *named = &faults->named;
     void *items = named->items;
-    int error = grow(&items, named->count, sizeof(decision));
+    int error = faults_grow(&items, named->count, sizeof(decision));
     if (error != 0)
         return error;
     named->items = items;
@@ -140,7 +140,7 @@ static bool take_value(reader *r, fy_decision *decision)
     decision->value = 1;
     if (!fy_fault_has_value(decision->kind))
         return true;
-    if (!take(r, ":"))
+    if (!faults_take(r, ":"))
         return false;
     if (decision->kind == FY_FAULT_DELAY)
         return take_time(r, &decision->value);
@@ -150,19 +150,19 @@ static bool take_value(reader *r, fy_decision *decision)
 static int read_class(reader *r, fy_fault_kind kind)
 {
     uint64_t factor = 1;
-    if (take(r, "@")) {
+    if (faults_take(r, "@")) {
         fy_decision decision = {.kind = kind};
         if (!take_number(r, UINT64_MAX, &decision.number) || !take_value(r, &decision))
             return fail(r, "a number after @, then :TIME for a delay, :BYTE for disk-damage, "
                            ":FACTOR for disk-slow");
         return add_named(r->faults, decision);
     }
-    if (!take(r, "=") || !take_odds(r, &r->faults->odds[kind]))
+    if (!faults_take(r, "=") || !take_odds(r, &r->faults->odds[kind]))
         return fail(r, "=PROBABILITY from 0 to 1 or @NUMBER");
-    if (kind == FY_FAULT_DELAY && (!take(r, ":") || !take_time(r, &r->faults->delay_max_ns)))
+    if (kind == FY_FAULT_DELAY && (!faults_take(r, ":") || !take_time(r, &r->faults->delay_max_ns)))
         return fail(r, "delay=PROBABILITY:TIME");
     if (kind == FY_FAULT_DISK_SLOW &&
-        (!take(r, ":") || !take_number(r, FACTOR_MAX, &factor) || factor == 0))
+        (!faults_take(r, ":") || !take_number(r, FACTOR_MAX, &factor) || factor == 0))
         return fail(r, "disk-slow=PROBABILITY:FACTOR, FACTOR a whole number from 1 to 1000000");
     if (kind == FY_FAULT_DISK_SLOW)
         r->faults->disk_factor = (uint32_t)factor;
@@ -172,13 +172,13 @@ static int read_class(reader *r, fy_fault_kind kind)
 static int read_timed(reader *r, fy_fault_kind kind)
 {
     fy_fault fault = {.kind = kind};
-    bool good = take(r, "=") && take_rank(r, &fault.first);
+    bool good = faults_take(r, "=") && take_rank(r, &fault.first);
     fault.last = fault.first;
     if (good && kind == FY_FAULT_CUT)
-        good = take(r, "-") && take_rank(r, &fault.last) && fault.first <= fault.last;
-    good = good && take(r, "@") && take_time(r, &fault.at_ns);
+        good = faults_take(r, "-") && take_rank(r, &fault.last) && fault.first <= fault.last;
+    good = good && faults_take(r, "@") && take_time(r, &fault.at_ns);
     if (good && kind != FY_FAULT_DIE)
-        good = take(r, ":") && take_time(r, &fault.for_ns);
+        good = faults_take(r, ":") && take_time(r, &fault.for_ns);
     if (!good)
         return fail(r, kind == FY_FAULT_STOP  ? "stop=RANK@TIME:TIME"
                        : kind == FY_FAULT_DIE ? "die=RANK@TIME"
@@ -190,7 +190,7 @@ static int read_slow(reader *r)
 {
     fy_slow slow;
     uint64_t factor;
-    if (!take_rank(r, &slow.rank) || !take(r, ":") || !take_number(r, FACTOR_MAX, &factor) ||
+    if (!take_rank(r, &slow.rank) || !faults_take(r, ":") || !take_number(r, FACTOR_MAX, &factor) ||
         factor == 0)
         return fail(r, "slow=RANK:FACTOR");
     slow.factor = (int)factor;
@@ -310,43 +310,43 @@ static int choose_unreadable(fy_faults *faults)
 
 static int read_item(reader *r, uint64_t latency_ns)
 {
-    if (take(r, "random-all"))
+    if (faults_take(r, "random-all"))
         return choose(r->faults, r->ranks, latency_ns, true);
-    if (take(r, "random-malloc"))
+    if (faults_take(r, "random-malloc"))
         return choose_malloc(r->faults);
-    if (take(r, "random-disk"))
+    if (faults_take(r, "random-disk"))
         return choose_unreadable(r->faults);
-    if (take(r, "random"))
+    if (faults_take(r, "random"))
         return choose(r->faults, r->ranks, latency_ns, false);
-    if (take(r, "drop"))
+    if (faults_take(r, "drop"))
         return read_class(r, FY_FAULT_DROP);
-    if (take(r, "dup"))
+    if (faults_take(r, "dup"))
         return read_class(r, FY_FAULT_DUP);
-    if (take(r, "delay"))
+    if (faults_take(r, "delay"))
         return read_class(r, FY_FAULT_DELAY);
-    if (take(r, "nomem"))
+    if (faults_take(r, "nomem"))
         return read_class(r, FY_FAULT_NOMEM);
-    if (take(r, "malloc"))
+    if (faults_take(r, "malloc"))
         return read_class(r, FY_FAULT_MALLOC);
-    if (take(r, "disk-full"))
+    if (faults_take(r, "disk-full"))
         return read_class(r, FY_FAULT_DISK_FULL);
-    if (take(r, "disk-error"))
+    if (faults_take(r, "disk-error"))
         return read_class(r, FY_FAULT_DISK_ERROR);
-    if (take(r, "disk-damage"))
+    if (faults_take(r, "disk-damage"))
         return read_class(r, FY_FAULT_DISK_DAMAGE);
-    if (take(r, "disk-slow"))
+    if (faults_take(r, "disk-slow"))
         return read_class(r, FY_FAULT_DISK_SLOW);
-    if (take(r, "stop"))
+    if (faults_take(r, "stop"))
         return read_timed(r, FY_FAULT_STOP);
-    if (take(r, "die"))
+    if (faults_take(r, "die"))
         return read_timed(r, FY_FAULT_DIE);
-    if (take(r, "cut"))
+    if (faults_take(r, "cut"))
         return read_timed(r, FY_FAULT_CUT);
-    if (take(r, "slow="))
+    if (faults_take(r, "slow="))
         return read_slow(r);
-    if (take(r, "ring="))
+    if (faults_take(r, "ring="))
         return read_ring(r);
-    if (take(r, "starve="))
+    if (faults_take(r, "starve="))
         return read_starve(r);
     return fail(r, "drop, dup, delay, nomem, malloc, starve, disk-full, disk-error, disk-damage, "
                    "disk-slow, stop, die, cut, slow, ring, random, random-all, random-malloc or "

@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void arrived(fy_fiber *self)
     (void)self;
 }
 
-static _Noreturn void run(fy_fiber *fiber)
+static _Noreturn void fiber_run(fy_fiber *fiber)
 {
     arrived(fiber);
     fiber->entry(fiber->arg);
@@ -110,7 +110,7 @@ static int context_init(fy_fiber *fiber)
 /* makecontext passes ints alone. */
 static void ucontext_entry(unsigned high, unsigned low)
 {
-    run((fy_fiber *)((uintptr_t)high << 16 << 16 | (uintptr_t)low));
+    fiber_run((fy_fiber *)((uintptr_t)high << 16 << 16 | (uintptr_t)low));
 }
 
 static void context_fill(fy_fiber *fiber)
@@ -267,7 +267,7 @@ static void context_fill(fy_fiber *fiber)
     memset(frame, 0, (FRAME_WORDS + 2) * sizeof(*frame));
     frame_control_words(frame);
     frame[SLOT_FIBER] = (uintptr_t)fiber;
-    frame[SLOT_RUN] = (uintptr_t)run;
+    frame[SLOT_RUN] = (uintptr_t)fiber_run;
     frame[SLOT_RETURN] = (uintptr_t)fy_fiber_start;
     fiber->context = frame;
 }

@@ -198,7 +198,7 @@ static const char *stuck(fy_world *world)
 }
 
 /* Asks all what they wait for, and wakes them to answer. False: nobody will. */
-static bool ask(fy_world *world, const char *why)
+static bool sim_ask(fy_world *world, const char *why)
 {
     world->stuck = why;
     world->changes++;
@@ -217,7 +217,7 @@ static void loop(fy_world *world)
 {
     while (world->unfinished > 0 && !world->ended) {
         const char *why = stuck(world);
-        if (why != NULL && (world->stuck != NULL || !ask(world, why))) {
+        if (why != NULL && (world->stuck != NULL || !sim_ask(world, why))) {
             fy_report_stuck(world, why);
             fy_world_end(world, FY_SIM_STUCK);
             return;

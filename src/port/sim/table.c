@@ -1,6 +1,6 @@
 #include "port/sim/sim.h"
 
-static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *arg)
+static int sim_run(const fy_port_settings *settings, fy_port_main *rank_main, void *arg)
 {
     fy_sim_options options = {.heap_bytes = settings->heap_bytes,
                               .ring_slots = settings->ring_slots,
@@ -9,4 +9,5 @@ static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *
     return error != 0 ? error : fy_sim_run(&options, rank_main, arg);
 }
 
-const fy_port_entry fy_port_table = {.version = FY_PORT_VERSION, .tells_crashes = true, .run = run};
+const fy_port_entry fy_port_table = {
+    .version = FY_PORT_VERSION, .tells_crashes = true, .run = sim_run};

@@ -21,7 +21,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 /* The cargo has reached its target, or never will. If it was the last one of a rank that has left,
  * the other ranks are told that it has left. */
-static void settle(fy_channel *channel, fy_cargo *cargo)
+static void wire_settle(fy_channel *channel, fy_cargo *cargo)
 {
     if (cargo->settled)
         return;
@@ -174,7 +174,7 @@ static void arrive(fy_channel *channel, fy_cargo *cargo)
 {
     fy_sim_rank *target = channel->target;
     fy_cargo_queue *queue = &channel->arrived;
-    settle(channel, cargo);
+    wire_settle(channel, cargo);
     channel->expected++;
     if (target->state != FY_PEER_ALIVE || channel->source->seen == FY_PEER_DEAD) {
         fy_cargo_release(target->world, cargo);

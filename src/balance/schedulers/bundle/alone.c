@@ -12,14 +12,14 @@
 #include "balance/schedulers/bundle/lists.h"
 #include "base/alloc.h"
 
-static int create(ferry_scheduling *s, void **out)
+static int alone_create(ferry_scheduling *s, void **out)
 {
     (void)s;
     *out = fy_calloc(1, sizeof(fy_waiting_queue));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *state)
+static ferry_schedulable *alone_next(ferry_scheduling *s, void *state)
 {
     fy_waiting_queue *waiting = state;
     (void)s;
@@ -27,7 +27,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return waiting->running;
 }
 
-static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
+static void alone_notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     fy_waiting_queue *waiting = state;
     (void)s;
@@ -36,8 +36,8 @@ static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 
 /* Moves the object that has just run to `rank`. If `rank` is -1 or migration is off, the object
  * stays. */
-static void settle(ferry_scheduling *s, fy_waiting_queue *waiting, ferry_schedulable *item,
-                   int rank)
+static void alone_settle(ferry_scheduling *s, fy_waiting_queue *waiting, ferry_schedulable *item,
+                         int rank)
 {
     bool ran = item == waiting->running;
     waiting->running = ran ? NULL : waiting->running;
@@ -49,17 +49,17 @@ static void settle(ferry_scheduling *s, fy_waiting_queue *waiting, ferry_schedul
 
 static void activate_rotating(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    settle(s, state, item,
-           ferry_scheduling_acceptor_count(s) > 0 ? ferry_scheduling_acceptor(s, 1) : -1);
+    alone_settle(s, state, item,
+                 ferry_scheduling_acceptor_count(s) > 0 ? ferry_scheduling_acceptor(s, 1) : -1);
 }
 
 static void activate_in_place(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    settle(s, state, item, ferry_scheduling_rank(s));
+    alone_settle(s, state, item, ferry_scheduling_rank(s));
 }
 
-static void message(ferry_scheduling *s, void *state, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void alone_message(ferry_scheduling *s, void *state, int source,
+                          const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     (void)s;
     (void)state;
@@ -70,39 +70,39 @@ static void message(ferry_scheduling *s, void *state, int source,
 const ferry_scheduler fy_scheduler_none = {
     .size = sizeof(ferry_scheduler),
     .name = "none",
-    .create = create,
+    .create = alone_create,
     .destroy = fy_policy_destroy,
-    .next = next,
-    .activate = notify,
-    .notify = notify,
+    .next = alone_next,
+    .activate = alone_notify,
+    .notify = alone_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
-    .message = message,
+    .message = alone_message,
     .ahead = fy_policy_ahead,
 };
 
 const ferry_scheduler fy_scheduler_rotate = {
     .size = sizeof(ferry_scheduler),
     .name = "rotate",
-    .create = create,
+    .create = alone_create,
     .destroy = fy_policy_destroy,
-    .next = next,
+    .next = alone_next,
     .activate = activate_rotating,
-    .notify = notify,
+    .notify = alone_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
-    .message = message,
+    .message = alone_message,
 };
 
 const ferry_scheduler fy_scheduler_inplace = {
     .size = sizeof(ferry_scheduler),
     .name = "inplace",
-    .create = create,
+    .create = alone_create,
     .destroy = fy_policy_destroy,
-    .next = next,
+    .next = alone_next,
     .activate = activate_in_place,
-    .notify = notify,
+    .notify = alone_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
-    .message = message,
+    .message = alone_message,
 };

@@ -46,7 +46,8 @@ typedef struct diffusion {
     neighbour neighbours[FY_NEIGHBOURS_MAX];
 } diffusion;
 
-static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t round, double load)
+static void diffusion_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t round,
+                           double load)
 {
     fy_policy_tell(s, rank, what, round, fy_word_of(load));
 }
@@ -74,7 +75,7 @@ static void query(ferry_scheduling *s, diffusion *state)
     state->awaited = state->neighbour_count = count;
     for (int i = 0; i < count; i++) {
         state->neighbours[i] = (neighbour){.rank = fy_neighbours_rank(s, &state->around, i)};
-        tell(s, state->neighbours[i].rank, QUERY, state->round, 0);
+        diffusion_tell(s, state->neighbours[i].rank, QUERY, state->round, 0);
     }
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, state->timeout_ns));
 }
@@ -109,11 +110,11 @@ static void request(ferry_scheduling *s, diffusion *state)
     }
     state->phase = REQUESTING;
     best->load = 0;
-    tell(s, best->rank, REQUEST, state->round, 0);
+    diffusion_tell(s, best->rank, REQUEST, state->round, 0);
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, state->timeout_ns));
 }
 
-static void add(ferry_scheduling *s, diffusion *state, ferry_schedulable *item)
+static void diffusion_add(ferry_scheduling *s, diffusion *state, ferry_schedulable *item)
 {
     if (!fy_waiting_add(&state->waiting, item))
         return;
@@ -125,7 +126,7 @@ static void add(ferry_scheduling *s, diffusion *state, ferry_schedulable *item)
     }
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int diffusion_create(ferry_scheduling *s, void **out)
 {
     diffusion *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
@@ -141,7 +142,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *diffusion_next(ferry_scheduling *s, void *arg)
 {
     diffusion *state = arg;
     state->waiting.running = fy_waiting_pop(&state->waiting);
@@ -149,7 +150,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     return state->waiting.running;
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void diffusion_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     diffusion *state = arg;
     if (item == state->waiting.running)
@@ -158,19 +159,19 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         state->phase = IDLE;
         ferry_scheduling_wake(s, 0);
     }
-    add(s, state, item);
+    diffusion_add(s, state, item);
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void diffusion_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
-    add(s, arg, item);
+    diffusion_add(s, arg, item);
 }
 
 static void give(ferry_scheduling *s, diffusion *state, int source, uint64_t round)
 {
     if (state->waiting.count <= kept(state) || !ferry_scheduling_is_on(s) ||
         !ferry_scheduling_accepts(s, source)) {
-        tell(s, source, REFUSE, round, 0);
+        diffusion_tell(s, source, REFUSE, round, 0);
         return;
     }
     ferry_schedulable *item = fy_waiting_heaviest(&state->waiting);
@@ -187,13 +188,14 @@ static void hear_load(ferry_scheduling *s, diffusion *state, int source, double 
         request(s, state);
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void diffusion_message(ferry_scheduling *s, void *arg, int source,
+                              const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     diffusion *state = arg;
     switch (words[0]) {
     case QUERY:
-        tell(s, source, LOAD, words[1], fy_waiting_load(&state->waiting, kept(state) != 0));
+        diffusion_tell(s, source, LOAD, words[1],
+                       fy_waiting_load(&state->waiting, kept(state) != 0));
         break;
     case LOAD:
         if (state->phase == QUERYING && words[1] == state->round)
@@ -211,7 +213,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     }
 }
 
-static void wake(ferry_scheduling *s, void *arg)
+static void diffusion_wake(ferry_scheduling *s, void *arg)
 {
     diffusion *state = arg;
     if (state->phase == QUERYING) {
@@ -226,7 +228,7 @@ static void wake(ferry_scheduling *s, void *arg)
 
 /* Ranks have come or gone: starts anew. A rank that has gone answers no more, and one that has come
  * may have work. */
-static void members(ferry_scheduling *s, void *arg)
+static void diffusion_members(ferry_scheduling *s, void *arg)
 {
     diffusion *state = arg;
     state->phase = IDLE;
@@ -239,15 +241,15 @@ static void members(ferry_scheduling *s, void *arg)
 const ferry_scheduler fy_scheduler_diffusion = {
     .size = sizeof(ferry_scheduler),
     .name = "diffusion",
-    .create = create,
+    .create = diffusion_create,
     .destroy = fy_policy_destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .next = diffusion_next,
+    .activate = diffusion_activate,
+    .notify = diffusion_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
     .ahead = fy_policy_ahead,
-    .message = message,
-    .wake = wake,
-    .members = members,
+    .message = diffusion_message,
+    .wake = diffusion_wake,
+    .members = diffusion_members,
 };

@@ -160,13 +160,13 @@ static void hear_load(ferry_scheduling *s, sender *state, int source, double loa
         decide(s, state);
 }
 
-static void destroy(ferry_scheduling *s, void *state)
+static void sender_destroy(ferry_scheduling *s, void *state)
 {
     (void)s;
     free(state);
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int sender_create(ferry_scheduling *s, void **out)
 {
     sender *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
@@ -179,7 +179,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *sender_next(ferry_scheduling *s, void *arg)
 {
     sender *state = arg;
     ferry_schedulable *item = fy_buckets_pop(&state->waiting);
@@ -192,14 +192,14 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     return item;
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void sender_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     sender *state = arg;
     if (fy_buckets_add(&state->waiting, item))
         query(s, state);
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void sender_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     sender *state = arg;
     if (item == state->running) {
@@ -208,7 +208,7 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     }
     if (item->arrived)
         state->promised = state->promised > item->load ? state->promised - item->load : 0;
-    notify(s, arg, item);
+    sender_notify(s, arg, item);
 }
 
 static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -229,8 +229,8 @@ static bool empty(ferry_scheduling *s, void *arg)
     return state->waiting.count == 0;
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void sender_message(ferry_scheduling *s, void *arg, int source,
+                           const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     sender *state = arg;
     switch (words[0]) {
@@ -252,7 +252,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     }
 }
 
-static void wake(ferry_scheduling *s, void *arg)
+static void sender_wake(ferry_scheduling *s, void *arg)
 {
     sender *state = arg;
     if (state->phase == QUERYING) {
@@ -265,7 +265,7 @@ static void wake(ferry_scheduling *s, void *arg)
 
 /* Ranks have come or gone: starts anew. A rank that has gone answers no more, and one that has come
  * may be idle. */
-static void members(ferry_scheduling *s, void *arg)
+static void sender_members(ferry_scheduling *s, void *arg)
 {
     sender *state = arg;
     state->phase = IDLE;
@@ -276,14 +276,14 @@ static void members(ferry_scheduling *s, void *arg)
 const ferry_scheduler fy_scheduler_diffusion_sender = {
     .size = sizeof(ferry_scheduler),
     .name = "diffusion-sender",
-    .create = create,
-    .destroy = destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .create = sender_create,
+    .destroy = sender_destroy,
+    .next = sender_next,
+    .activate = sender_activate,
+    .notify = sender_notify,
     .remove = take_out,
     .empty = empty,
-    .message = message,
-    .wake = wake,
-    .members = members,
+    .message = sender_message,
+    .wake = sender_wake,
+    .members = sender_members,
 };

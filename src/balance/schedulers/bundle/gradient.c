@@ -150,7 +150,7 @@ static void choose_neighbours(ferry_scheduling *s, gradient *g)
         add_neighbour(s, g, distance);
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int gradient_create(ferry_scheduling *s, void **out)
 {
     gradient *g = fy_calloc(1, sizeof *g);
     if (g == NULL)
@@ -169,7 +169,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *gradient_next(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
     g->waiting.running = fy_waiting_pop(&g->waiting);
@@ -178,7 +178,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     return g->waiting.running;
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void gradient_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     gradient *g = arg;
     if (!fy_waiting_add(&g->waiting, item))
@@ -191,18 +191,18 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     offer(s, g);
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void gradient_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     gradient *g = arg;
     if (item == g->waiting.running)
         g->waiting.running = NULL;
     if (item->arrived && g->promised > 0)
         g->promised--;
-    notify(s, arg, item);
+    gradient_notify(s, arg, item);
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void gradient_message(ferry_scheduling *s, void *arg, int source,
+                             const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     gradient *g = arg;
     switch (words[0]) {
@@ -227,7 +227,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
 
 /* This rank is still idle, and its last STATUS has expired on the other ranks: sends STATUS again.
  * A promise as old as this was not kept. */
-static void wake(ferry_scheduling *s, void *arg)
+static void gradient_wake(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
     if (g->promised > 0 &&
@@ -241,7 +241,7 @@ static void wake(ferry_scheduling *s, void *arg)
 
 /* Ranks have come or gone. A rank that has gone does not answer an offer, and one that has come has
  * heard nothing of this rank. */
-static void members(ferry_scheduling *s, void *arg)
+static void gradient_members(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
     choose_neighbours(s, g);
@@ -255,15 +255,15 @@ static void members(ferry_scheduling *s, void *arg)
 const ferry_scheduler fy_scheduler_gradient = {
     .size = sizeof(ferry_scheduler),
     .name = "gradient",
-    .create = create,
+    .create = gradient_create,
     .destroy = fy_policy_destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .next = gradient_next,
+    .activate = gradient_activate,
+    .notify = gradient_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
     .ahead = fy_policy_ahead,
-    .message = message,
-    .wake = wake,
-    .members = members,
+    .message = gradient_message,
+    .wake = gradient_wake,
+    .members = gradient_members,
 };

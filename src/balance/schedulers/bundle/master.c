@@ -101,7 +101,7 @@ static void request(ferry_scheduling *s, const master *m, int rank)
 }
 
 /* Asks the parent for work, if there is none, and passes on what others have asked for. */
-static void ask(ferry_scheduling *s, master *m)
+static void master_ask(ferry_scheduling *s, master *m)
 {
     int rank;
     if (m->parent < 0 || !ferry_scheduling_is_on(s))
@@ -121,7 +121,7 @@ static void serve(ferry_scheduling *s, master *m)
     while (surplus(s, m) > 0 && ferry_scheduling_is_on(s) && pop_asker(s, m, &rank))
         for (uint32_t count = chunk_of(s, m); count > 0 && surplus(s, m) > 0; count--)
             send_one(s, m, m->waiting.first, rank);
-    ask(s, m);
+    master_ask(s, m);
 }
 
 /* Sends an object to the root that this rank does not need. Objects that have come from another
@@ -181,7 +181,7 @@ static bool askers_reserve(master *m)
     return true;
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int master_create(ferry_scheduling *s, void **out)
 {
     master *m = fy_calloc(1, sizeof *m);
     if (m == NULL)
@@ -197,7 +197,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static void destroy(ferry_scheduling *s, void *arg)
+static void master_destroy(ferry_scheduling *s, void *arg)
 {
     master *m = arg;
     (void)s;
@@ -205,7 +205,7 @@ static void destroy(ferry_scheduling *s, void *arg)
     free(m);
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *master_next(ferry_scheduling *s, void *arg)
 {
     master *m = arg;
     if (m->asker_count > 0 && abstains(s, m))
@@ -218,11 +218,11 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     }
     if (m->asker_count > 0)
         serve(s, m);
-    ask(s, m);
+    master_ask(s, m);
     return m->waiting.running;
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void master_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     master *m = arg;
     if (item->arrived)
@@ -231,16 +231,16 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         collect(s, m, item);
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void master_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     master *m = arg;
     if (item == m->waiting.running)
         m->waiting.running = NULL;
-    notify(s, arg, item);
+    master_notify(s, arg, item);
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void master_message(ferry_scheduling *s, void *arg, int source,
+                           const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     master *m = arg;
     if (words[0] != REQUEST)
@@ -259,7 +259,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     serve(s, m);
 }
 
-static void members(ferry_scheduling *s, void *arg)
+static void master_members(ferry_scheduling *s, void *arg)
 {
     master *m = arg;
     find_masters(s, m);
@@ -270,14 +270,14 @@ static void members(ferry_scheduling *s, void *arg)
 const ferry_scheduler fy_scheduler_master = {
     .size = sizeof(ferry_scheduler),
     .name = "master",
-    .create = create,
-    .destroy = destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .create = master_create,
+    .destroy = master_destroy,
+    .next = master_next,
+    .activate = master_activate,
+    .notify = master_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
     .ahead = fy_policy_ahead,
-    .message = message,
-    .members = members,
+    .message = master_message,
+    .members = master_members,
 };

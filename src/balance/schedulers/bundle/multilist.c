@@ -46,7 +46,7 @@ typedef struct multilist {
     other others[];                   /* by rank */
 } multilist;
 
-static void tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
+static void multilist_tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
 {
     fy_policy_tell(s, rank, what, fy_word_of(priority), 0);
 }
@@ -110,7 +110,7 @@ static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable 
         if ((now > 0) == (*told > 0) && now <= NEWS_FACTOR * *told && *told <= NEWS_FACTOR * now)
             continue;
         *told = now;
-        tell(s, rank, HEAD, now);
+        multilist_tell(s, rank, HEAD, now);
     }
 }
 
@@ -125,7 +125,7 @@ static double least_wanted(ferry_scheduling *s, const multilist *m)
     return NEWS_FACTOR * wanted(s, own, ferry_scheduling_rank(s));
 }
 
-static void ask(ferry_scheduling *s, multilist *m)
+static void multilist_ask(ferry_scheduling *s, multilist *m)
 {
     int ranks = ferry_scheduling_ranks(s), best = -1;
     if (m->asked >= 0 || !ferry_scheduling_is_on(s))
@@ -144,10 +144,10 @@ static void ask(ferry_scheduling *s, multilist *m)
     if (least < 0 || highest <= least)
         return;
     m->asked = best;
-    tell(s, best, REQUEST, 0);
+    multilist_tell(s, best, REQUEST, 0);
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int multilist_create(ferry_scheduling *s, void **out)
 {
     size_t ranks = (size_t)ferry_scheduling_ranks(s);
     multilist *m = fy_calloc(1, sizeof *m + ranks * sizeof *m->others);
@@ -159,7 +159,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *multilist_next(ferry_scheduling *s, void *arg)
 {
     multilist *m = arg;
     m->waiting.running = head_for(s, m, ferry_scheduling_rank(s));
@@ -168,18 +168,18 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     if (m->waiting.running == m->fetched)
         m->fetched = NULL;
     announce(s, m, m->waiting.running);
-    ask(s, m);
+    multilist_ask(s, m);
     return m->waiting.running;
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void multilist_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     multilist *m = arg;
     if (fy_waiting_add(&m->waiting, item) && m->waiting.running != NULL)
         announce(s, m, item);
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void multilist_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     multilist *m = arg;
     if (item == m->waiting.running)
@@ -189,7 +189,7 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
             m->fetched = item;
         m->asked = -1;
     }
-    notify(s, arg, item);
+    multilist_notify(s, arg, item);
 }
 
 static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -205,7 +205,7 @@ static void give(ferry_scheduling *s, multilist *m, int thief)
     bool gives = can_give(s, m) && ferry_scheduling_accepts(s, thief);
     ferry_schedulable *item = gives ? head_for(s, m, thief) : NULL;
     if (item == NULL) {
-        tell(s, thief, NONE, 0);
+        multilist_tell(s, thief, NONE, 0);
         return;
     }
     fy_waiting_remove(&m->waiting, item);
@@ -213,8 +213,8 @@ static void give(ferry_scheduling *s, multilist *m, int thief)
     ferry_scheduling_migrate(s, item, thief);
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void multilist_message(ferry_scheduling *s, void *arg, int source,
+                              const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     multilist *m = arg;
     if (words[0] == REQUEST) {
@@ -224,12 +224,12 @@ static void message(ferry_scheduling *s, void *arg, int source,
         m->others[source].theirs = words[0] == HEAD && head > 0 ? head : 0;
         if (words[0] == NONE)
             m->asked = -1;
-        ask(s, m);
+        multilist_ask(s, m);
     }
 }
 
 /* Ranks have come or gone. Those that have gone have nothing any more. All others are told anew. */
-static void members(ferry_scheduling *s, void *arg)
+static void multilist_members(ferry_scheduling *s, void *arg)
 {
     multilist *m = arg;
     for (int rank = 0; rank < ferry_scheduling_ranks(s); rank++) {
@@ -240,20 +240,20 @@ static void members(ferry_scheduling *s, void *arg)
     if (m->asked >= 0 && !ferry_scheduling_accepts(s, m->asked))
         m->asked = -1;
     announce(s, m, NULL);
-    ask(s, m);
+    multilist_ask(s, m);
 }
 
 const ferry_scheduler fy_scheduler_multilist = {
     .size = sizeof(ferry_scheduler),
     .name = "multilist",
-    .create = create,
+    .create = multilist_create,
     .destroy = fy_policy_destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .next = multilist_next,
+    .activate = multilist_activate,
+    .notify = multilist_notify,
     .remove = take_out,
     .empty = fy_policy_empty,
     .ahead = fy_policy_ahead,
-    .message = message,
-    .members = members,
+    .message = multilist_message,
+    .members = multilist_members,
 };

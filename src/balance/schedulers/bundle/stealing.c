@@ -49,7 +49,7 @@ typedef struct stealing {
 
 enum { BACKOFF_MIN_NS = 100 * 1000 };
 
-static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t request)
+static void stealing_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t request)
 {
     fy_policy_tell(s, rank, what, request, 0);
 }
@@ -79,7 +79,7 @@ static void next_victim(ferry_scheduling *s, stealing *state)
     while (!ferry_scheduling_accepts(s, state->victim) && --left > 0);
 }
 
-static void ask(ferry_scheduling *s, stealing *state)
+static void stealing_ask(ferry_scheduling *s, stealing *state)
 {
     if (state->asked || state->resting || !hungry(state) || !ferry_scheduling_is_on(s) ||
         ferry_scheduling_acceptor_count(s) == 0)
@@ -88,7 +88,7 @@ static void ask(ferry_scheduling *s, stealing *state)
         next_victim(s, state); /* it has gone since */
     state->asked = true;
     state->asked_ns = ferry_scheduling_now(s);
-    tell(s, state->victim, REQUEST, ++state->request);
+    stealing_tell(s, state->victim, REQUEST, ++state->request);
     ferry_scheduling_wake(s, state->asked_ns + state->timeout_ns);
 }
 
@@ -99,7 +99,7 @@ static void refused(ferry_scheduling *s, stealing *state)
     ferry_scheduling_wake(s, 0);
     next_victim(s, state);
     if (++state->refusals < ferry_scheduling_acceptor_count(s)) {
-        ask(s, state);
+        stealing_ask(s, state);
         return;
     }
     if (!hungry(state))
@@ -138,12 +138,12 @@ static void remember(stealing *state, int rank)
 static void hint(ferry_scheduling *s, stealing *state, uint32_t count)
 {
     for (; count > 0 && state->beggar_count > 0; count--, state->beggar_count--) {
-        tell(s, state->beggars[state->beggar_first], HINT, 0);
+        stealing_tell(s, state->beggars[state->beggar_first], HINT, 0);
         state->beggar_first = (state->beggar_first + 1) % BEGGARS_MAX;
     }
 }
 
-static void add(ferry_scheduling *s, stealing *state, ferry_schedulable *item)
+static void stealing_add(ferry_scheduling *s, stealing *state, ferry_schedulable *item)
 {
     if (!fy_waiting_add(&state->waiting, item))
         return;
@@ -156,7 +156,7 @@ static void give(ferry_scheduling *s, stealing *state, int thief, uint64_t reque
 {
     uint32_t count = surplus(state);
     if (count == 0 || !ferry_scheduling_is_on(s) || !ferry_scheduling_accepts(s, thief)) {
-        tell(s, thief, REFUSE, request);
+        stealing_tell(s, thief, REFUSE, request);
         remember(state, thief);
         return;
     }
@@ -173,7 +173,7 @@ static void give(ferry_scheduling *s, stealing *state, int thief, uint64_t reque
 static void hinted(ferry_scheduling *s, stealing *state, int source)
 {
     if (!hungry(state)) {
-        tell(s, source, DECLINE, 0);
+        stealing_tell(s, source, DECLINE, 0);
         return;
     }
     state->victim = source;
@@ -181,10 +181,10 @@ static void hinted(ferry_scheduling *s, stealing *state, int source)
     if (state->asked)
         return;
     state->resting = false;
-    ask(s, state);
+    stealing_ask(s, state);
 }
 
-static int create(ferry_scheduling *s, void **out)
+static int stealing_create(ferry_scheduling *s, void **out)
 {
     stealing *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
@@ -215,7 +215,7 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+static ferry_schedulable *stealing_next(ferry_scheduling *s, void *arg)
 {
     stealing *state = arg;
     state->waiting.running = fy_waiting_pop(&state->waiting);
@@ -225,11 +225,11 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
         if (state->waiting.count > 0)
             hint(s, state, state->waiting.count);
     }
-    ask(s, state);
+    stealing_ask(s, state);
     return state->waiting.running;
 }
 
-static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void stealing_activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     stealing *state = arg;
     if (item == state->waiting.running) {
@@ -241,16 +241,16 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         state->asked = false;
         ferry_scheduling_wake(s, 0);
     }
-    add(s, state, item);
+    stealing_add(s, state, item);
 }
 
-static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void stealing_notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
-    add(s, arg, item);
+    stealing_add(s, arg, item);
 }
 
-static void message(ferry_scheduling *s, void *arg, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+static void stealing_message(ferry_scheduling *s, void *arg, int source,
+                             const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     stealing *state = arg;
     switch (words[0]) {
@@ -273,7 +273,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     }
 }
 
-static void wake(ferry_scheduling *s, void *arg)
+static void stealing_wake(ferry_scheduling *s, void *arg)
 {
     stealing *state = arg;
     if (state->asked) {
@@ -281,12 +281,12 @@ static void wake(ferry_scheduling *s, void *arg)
         return;
     }
     state->resting = false;
-    ask(s, state);
+    stealing_ask(s, state);
 }
 
 /* Ranks have come or gone: starts anew. A rank that has gone answers no more, and one that has come
  * may have work. */
-static void members(ferry_scheduling *s, void *arg)
+static void stealing_members(ferry_scheduling *s, void *arg)
 {
     stealing *state = arg;
     state->refusals = 0;
@@ -296,21 +296,21 @@ static void members(ferry_scheduling *s, void *arg)
         state->asked = false;
     if (!state->asked)
         ferry_scheduling_wake(s, 0);
-    ask(s, state);
+    stealing_ask(s, state);
 }
 
 const ferry_scheduler fy_scheduler_stealing = {
     .size = sizeof(ferry_scheduler),
     .name = "stealing",
-    .create = create,
+    .create = stealing_create,
     .destroy = fy_policy_destroy,
-    .next = next,
-    .activate = activate,
-    .notify = notify,
+    .next = stealing_next,
+    .activate = stealing_activate,
+    .notify = stealing_notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
     .ahead = fy_policy_ahead,
-    .message = message,
-    .wake = wake,
-    .members = members,
+    .message = stealing_message,
+    .wake = stealing_wake,
+    .members = stealing_members,
 };

@@ -17,7 +17,7 @@ static void put(fy_waiting_queue *waiting, uint32_t at, const fy_weighed *entry)
 
 /* Puts `entry` at the free place `at` of the heap of `count` places, or moves it up or down to
  * where its load belongs. */
-static void settle(fy_waiting_queue *waiting, uint32_t at, uint32_t count, fy_weighed entry)
+static void waiting_settle(fy_waiting_queue *waiting, uint32_t at, uint32_t count, fy_weighed entry)
 {
     for (; at > 0 && is_before(&entry, &waiting->heap[(at - 1) / 2]); at = (at - 1) / 2)
         put(waiting, at, &waiting->heap[(at - 1) / 2]);
@@ -58,7 +58,7 @@ static void reserve(fy_waiting_queue *waiting)
     waiting->capacity = capacity;
 }
 
-static void append(fy_waiting_queue *waiting, ferry_schedulable *item)
+static void waiting_append(fy_waiting_queue *waiting, ferry_schedulable *item)
 {
     item->queued = true;
     item->prev = waiting->last;
@@ -77,7 +77,7 @@ bool fy_waiting_add(fy_waiting_queue *waiting, ferry_schedulable *item)
         return false;
     if (is_new) {
         reserve(waiting);
-        append(waiting, item);
+        waiting_append(waiting, item);
         waiting->load += item->load;
         waiting->count++;
     } else {
@@ -90,7 +90,7 @@ bool fy_waiting_add(fy_waiting_queue *waiting, ferry_schedulable *item)
     fy_weighed entry = {.load = item->load, .item = item};
     uint32_t at = is_new ? waiting->count - 1 : (uint32_t)item->mark;
     entry.turn = is_new ? waiting->turn++ : waiting->heap[at].turn;
-    settle(waiting, at, waiting->count, entry);
+    waiting_settle(waiting, at, waiting->count, entry);
     return is_new;
 }
 
@@ -119,7 +119,8 @@ void fy_waiting_remove(fy_waiting_queue *waiting, ferry_schedulable *item)
     if (--waiting->count == 0 || waiting->load < 0)
         waiting->load = 0;
     if (waiting->ordered && waiting->heap[waiting->count].item != item)
-        settle(waiting, (uint32_t)item->mark, waiting->count, waiting->heap[waiting->count]);
+        waiting_settle(waiting, (uint32_t)item->mark, waiting->count,
+                       waiting->heap[waiting->count]);
     item->mark = 0;
 }
 

@@ -350,14 +350,14 @@ static bool run_child(const request *q, uint64_t *offset, char *text)
     return out.works;
 }
 
-static int create(const char *path, const fy_dataset *set, const fy_image *image, uint64_t *offset,
-                  char *text)
+static int hdf5_create(const char *path, const fy_dataset *set, const fy_image *image,
+                       uint64_t *offset, char *text)
 {
     const request q = {.path = path, .set = set, .image = image, .creates = true};
     return run_child(&q, offset, text) ? 0 : FERRY_ESYSTEM;
 }
 
-static int find(const char *path, const fy_dataset *set, uint64_t *offset, char *text)
+static int hdf5_find(const char *path, const fy_dataset *set, uint64_t *offset, char *text)
 {
     const request q = {.path = path, .set = set};
     return run_child(&q, offset, text) ? 0 : FERRY_EINVAL;
@@ -365,4 +365,4 @@ static int find(const char *path, const fy_dataset *set, uint64_t *offset, char 
 
 FY_SHARED extern const fy_hdf5_table fy_hdf5_functions;
 const fy_hdf5_table fy_hdf5_functions = {
-    .version = FY_HDF5_VERSION, .create = create, .find = find};
+    .version = FY_HDF5_VERSION, .create = hdf5_create, .find = hdf5_find};

@@ -95,7 +95,7 @@ typedef struct wire {
     } piece;
 } wire;
 
-static void append(queue *q, transfer *t)
+static void loopback_append(queue *q, transfer *t)
 {
     t->next = NULL;
     *q->end = t;
@@ -140,7 +140,7 @@ static void describe(int error, char *out, size_t size)
     out[size - 1] = '\0';
 }
 
-static void place(const fy_nodes_net *net, int *rank, int *ranks)
+static void loopback_place(const fy_nodes_net *net, int *rank, int *ranks)
 {
     *rank = net->rank;
     *ranks = net->ranks;
@@ -272,7 +272,7 @@ static bool take_piece(wire *w)
 }
 
 /* Whether a piece is as one of ours; else it would be written beyond its place. */
-static bool is_sound(const wire *w, size_t bytes)
+static bool loopback_is_sound(const wire *w, size_t bytes)
 {
     const head *h = &w->piece.head;
     if (bytes < sizeof(*h) || h->source < 0 || h->source >= w->job->ranks)
@@ -282,14 +282,14 @@ static bool is_sound(const wire *w, size_t bytes)
     return bytes - sizeof(*h) <= left;
 }
 
-static void progress(wire *w)
+static void loopback_progress(wire *w)
 {
     if (w->busy > 0)
         write_all(w);
     for (int reads = 0; reads < READS_MAX; reads++) {
         if (w->piece_bytes == 0) {
             ssize_t bytes = recv(w->job->in[w->rank], &w->piece, sizeof(w->piece), MSG_DONTWAIT);
-            if (bytes <= 0 || !is_sound(w, (size_t)bytes))
+            if (bytes <= 0 || !loopback_is_sound(w, (size_t)bytes))
                 return;
             w->piece_bytes = (size_t)bytes;
         }
@@ -324,7 +324,7 @@ static int begin_send(fy_nodes_net *net, const void *data, size_t size_bytes, in
         write_message(t, w->job->out[target]);
     if (!t->done) {
         w->busy += q->head == NULL;
-        append(q, t);
+        loopback_append(q, t);
         return 0;
     }
     free(t);
@@ -367,7 +367,7 @@ static int begin_receive(fy_nodes_net *net, void *data, size_t size_bytes, int r
     t->size_bytes = size_bytes;
     t->source = rank == FY_NODES_ANY ? FY_NODES_ANY : net->first + rank;
     if (!take_arrival(net->wire, t))
-        append(&net->wire->wanted, t);
+        loopback_append(&net->wire->wanted, t);
     return 0;
 }
 
@@ -376,7 +376,7 @@ static int begin_receive(fy_nodes_net *net, void *data, size_t size_bytes, int r
 static int test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
 {
     transfer *t = (transfer *)(uintptr_t)request->word;
-    progress(t->wire);
+    loopback_progress(t->wire);
     *done = t->done;
     if (!t->done)
         return 0;
@@ -459,7 +459,7 @@ static void leave(fy_nodes_net *net)
     wire *w = net->wire;
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
     unsigned char mine = 0, *all = malloc((size_t)net->ranks);
-    for (progress(w); w->busy > 0; progress(w))
+    for (loopback_progress(w); w->busy > 0; loopback_progress(w))
         nanosleep(&pause, NULL);
     if (all != NULL)
         (void)allgather(net, &mine, sizeof(mine), all);
@@ -482,7 +482,7 @@ static void end_job(int status)
 const fy_nodes_binding fy_loopback_binding = {
     .port = "loopback",
     .describe = describe,
-    .place = place,
+    .place = loopback_place,
     .node = node,
     .close = close_net,
     .leave = leave,

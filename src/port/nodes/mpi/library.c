@@ -64,7 +64,7 @@ static int start(fy_mpi_level *level, bool *started)
     return 0;
 }
 
-static void finish(void)
+static void mpi_finish(void)
 {
     MPI_Finalize();
 }
@@ -115,7 +115,7 @@ static void close_net(fy_nodes_net *c)
     free(c);
 }
 
-static void place(const fy_nodes_net *c, int *rank, int *ranks)
+static void mpi_place(const fy_nodes_net *c, int *rank, int *ranks)
 {
     MPI_Comm_rank(c->comm, rank);
     MPI_Comm_size(c->comm, ranks);
@@ -262,13 +262,13 @@ const fy_mpi_library ferry_mpi_library = {
     .library = library,
     .state = state,
     .start = start,
-    .finish = finish,
+    .finish = mpi_finish,
     .comm_open = comm_open,
     .binding =
         {
             .port = "mpi",
             .describe = describe,
-            .place = place,
+            .place = mpi_place,
             .node = node,
             .close = close_net,
             .leave = leave,
