@@ -138,8 +138,9 @@ typedef struct fy_transport_ops {
     void (*query)(const fy_port *port, fy_port_info *info);
 
     /* Sends a copy of `frame` to `rank`, which may be the caller. The data may be reused on return.
-     * FERRY_EAGAIN: there is no room, and nothing was sent. FERRY_EPEER: the rank is dead or has
-     * left. FERRY_ENOMEM: no memory for the payload. */
+     * After an error nothing was sent. FERRY_EAGAIN: there is no room. FERRY_EPEER: the rank is
+     * dead or has left. FERRY_EINVAL: the job has no such rank, or `word_count` is above
+     * FY_FRAME_WORDS. FERRY_ENOMEM: no memory for the payload. */
     int (*send)(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame);
 
     /* As send, but does not copy large data. On return `*lent` is true if the port still reads
