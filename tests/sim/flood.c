@@ -2,8 +2,9 @@
  * that takes no answers; nothing is lost meanwhile. Method: all ranks send requests to the first,
  * many times what the bound holds. They send as fast as they can, or at a pace at which they never
  * find their ring full and so never poll. The handler answers each. The simulator watches the
- * memory in use (ferry sim --memory). As processes, each watches the most memory that it ever had
- * resident. The program counts.
+ * memory in use (ferry sim --memory). As processes, each limits its private memory, so that an
+ * allocation beyond it fails, and watches the most memory that it ever had resident. The program
+ * counts.
  *
  * Run as ferry sim -n N --memory BYTES flood REQUESTS BYTES [PACE_US], or as FERRY_RANKS=N flood
  * REQUESTS BYTES PACE_US LIMIT_KIB. */
@@ -59,7 +60,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     must(f, ferry_handler_register(f, "request", on_request, &c.request), "handler");
     must(f, ferry_handler_register(f, "answer", on_answer, &c.answer), "handler");
     must(f, ferry_barrier(f), "barrier");
+    uint64_t limit_kib = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
     uint64_t before_kib = resident_kib_max();
+    if (limit_kib != 0 && !private_kib_limit(limit_kib)) {
+        fprintf(stderr, "flood: the memory of rank %d cannot be limited\n", ferry_rank(f));
+        return WRONG_STATUS;
+    }
     for (uint64_t i = 0; i < count; i++) {
         if (pace_s > 0)
             ferry_compute(f, pace_s);
@@ -67,7 +73,6 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     must(f, ferry_quiesce(f), "quiesce");
     uint64_t requests = count * (uint64_t)ferry_ranks(f);
-    uint64_t limit_kib = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
     uint64_t grown_kib = resident_kib_max() - before_kib;
     if (limit_kib != 0)
         printf("rank %d: %" PRIu64 " KiB more\n", ferry_rank(f), grown_kib);
