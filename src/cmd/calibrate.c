@@ -2,11 +2,11 @@
  * which has the parameters of `ferry model` too. It measures by the public calls what a request
  * costs its sender, its receiver, and the network between them. So Ferry's own cost is part of the
  * figures. Each is the least of many rounds, since other work on the machine can only add to it. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ferry/ferry.h>
 #include <ferry/launch.h>
@@ -212,38 +212,27 @@ static int measure(ferry *f, int argc, char **argv)
 /* Starts this program again as two ranks, with the word "rank" as its first argument. */
 int cmd_calibrate(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
-                                                 {"quick", no_argument, NULL, 'q'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {NULL, 0, NULL, 0}};
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
         return ferry_main(argc, argv, measure, NULL);
-    char name[] = "ferry calibrate", self[] = "/proc/self/exe", word[] = "calibrate",
-         rank[] = "rank", full[] = "full", quick[] = "quick";
-    char *output = NULL, *extent = full;
-    argv[0] = name;
-    int option;
-    while ((option = getopt_long(argc, argv, "o:qh", long_options, NULL)) != -1) {
-        if (option == 'h')
-            fputs(help, stdout);
-        if (option == 'h')
-            return 0;
-        if (option == 'q') {
-            extent = quick;
-            continue;
-        }
-        if (option != 'o')
-            return cmd_wrong_usage("calibrate");
-        output = optarg;
-    }
+    bool quick = false;
+    const char *output = NULL;
+    const cmd_option list[] = {
+        {"output", 'o', .text = &output}, {"quick", 'q', .flag = &quick}, {.name = NULL}};
+    int status = cmd_read_options(
+        argc, argv, &(cmd_options){.command = "calibrate", .help = help, .list = list});
+    if (status != CMD_GO)
+        return status;
     if (optind < argc) {
         fprintf(stderr, "ferry calibrate: %s: expected no arguments\n", argv[optind]);
         return CMD_USAGE_STATUS;
     }
-    char *const ranks[] = {self, word, rank, extent, output, NULL};
+    char self[] = "/proc/self/exe", word[] = "calibrate", rank[] = "rank", extent[8] = "full";
+    if (quick)
+        strcpy(extent, "quick");
+    char *const ranks[] = {self, word, rank, extent, (char *)(uintptr_t)output, NULL};
     ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = 2;
-    int status = ferry_launch(&options, ranks);
+    status = ferry_launch(&options, ranks);
     if (status < 0)
         fprintf(stderr, "ferry calibrate: %s\n", ferry_error_message(NULL));
     return status < 0 ? 125 : status;

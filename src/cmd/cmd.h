@@ -8,6 +8,38 @@
 #define CMD_USAGE_STATUS 2
 #define CMD_LAUNCH_STATUS 125 /* the job could not be made */
 
+/* An option of a sub-command, which may set or read more than one thing. It takes a value if it has
+ * `text` or `read`. */
+typedef struct cmd_option {
+    const char *name; /* the long name; NULL ends a list */
+    int letter;
+    bool *flag;        /* becomes true */
+    const char **text; /* gets the value */
+    /* Reads the value. False: it is wrong, and a line on standard error says so. */
+    bool (*read)(const char *command, int letter, char *value, void *arg);
+} cmd_option;
+
+/* The options of a sub-command. Its list need not have `help`. */
+typedef struct cmd_options {
+    const char *command, *help;
+    const cmd_option *list;
+    void *arg;    /* of `read` */
+    bool program; /* what follows the first argument belongs to a program */
+} cmd_options;
+
+#define CMD_GO (-1)
+
+/* Reads the options; `optind` is then the first argument. Returns CMD_GO, or the exit status of a
+ * command that was asked for its help or got a wrong option. */
+int cmd_read_options(int argc, char **argv, const cmd_options *what);
+
+/* Whether the first argument of a command without options asks for its help. */
+bool cmd_asks_help(const char *word);
+
+/* Reads at most `most` numbers from 1 to `max`, with commas between them, the value of option -n of
+ * `ferry COMMAND`. False: it is no such list. A line on standard error says so. */
+bool cmd_read_list(const char *command, const char *text, int most, int max, int *out, int *count);
+
 /* Says on standard error where the help of `ferry COMMAND` is. Returns the status of wrong usage.
  */
 int cmd_wrong_usage(const char *command);
@@ -18,7 +50,7 @@ bool cmd_read_ranks(const char *command, int letter, const char *text, int max, 
 
 /* Sets FERRY_SERVERS to the number that option -`letter` of `ferry COMMAND` gives. False: it is not
  * a number of ranks. A line on standard error says so. */
-bool cmd_set_servers(const char *command, int letter, const char *text);
+bool cmd_set_servers(const char *command, int letter, char *text, void *unused);
 
 /* Whether a job of `ranks` ranks has engines besides the data servers of FERRY_SERVERS. If it has
  * none, a line on standard error says so. */

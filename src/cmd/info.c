@@ -169,7 +169,7 @@ static void show_memory(void)
 int cmd_info(int argc, char **argv)
 {
     if (argc > 1) {
-        bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+        bool help = cmd_asks_help(argv[1]);
         if (!help)
             fprintf(stderr, "ferry info: %s: expected no argument\n", argv[1]);
         fprintf(help ? stdout : stderr, "usage: ferry info\n\nShows version, compiler, ports, "

@@ -34,7 +34,7 @@ static int run_and_watch(char **argv)
 
 int cmd_join(int argc, char **argv)
 {
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    if (argc > 1 && cmd_asks_help(argv[1])) {
         fputs(help, stdout);
         return 0;
     }

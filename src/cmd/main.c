@@ -45,8 +45,7 @@ static int command_run(int argc, char **argv)
         usage(stderr);
         return CMD_USAGE_STATUS;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    if (cmd_asks_help(argv[1]) || strcmp(argv[1], "help") == 0) {
         usage(stdout);
         return 0;
     }

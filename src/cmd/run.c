@@ -1,8 +1,8 @@
 /* ferry run: options, then the program. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ferry/launch.h>
 
@@ -36,63 +36,48 @@ static const char help[] =
     "Exit status: 0; the status of the first rank that failed, or 128 + its signal; 2 for wrong\n"
     "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";
 
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},
-    {"ranks-max", required_argument, NULL, 'm'},
-    {"servers", required_argument, NULL, 'd'},
-    {"join", required_argument, NULL, 'j'},
-    {"label", no_argument, NULL, 'l'},
-    {"threads", no_argument, NULL, 't'},
-    {"bindings", no_argument, NULL, 'b'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+/* The launch that the options describe, and the arguments, which -np N reads. */
+typedef struct request {
+    ferry_launch_options options;
+    int argc;
+    char **argv;
+} request;
 
-/* Returns 0 if there is a job to run, -1 if only the help was asked for, else the exit status. */
-static int read_options(int argc, char **argv, ferry_launch_options *options)
+static bool read_ranks(const char *command, int letter, char *value, void *arg)
 {
-    int option;
-    /* '+': options after PROGRAM are the program's own. */
-    while ((option = getopt_long(argc, argv, "+n:m:d:j:ltbh", long_options, NULL)) != -1) {
-        switch (option) {
-        case 'n':
-            if (strcmp(optarg, "p") == 0 && optind < argc) /* -np N, as in mpirun */
-                optarg = argv[optind++];
-            if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks))
-                return cmd_wrong_usage("run");
-            break;
-        case 'm':
-            if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks_max))
-                return cmd_wrong_usage("run");
-            break;
-        case 'd':
-            if (!cmd_set_servers("run", option, optarg))
-                return cmd_wrong_usage("run");
-            break;
-        case 'j':
-            if (*optarg == '\0' || *optarg == '-') {
-                fprintf(stderr, "ferry run: --join: \"%s\"; expected a folder to make\n", optarg);
-                return cmd_wrong_usage("run");
-            }
-            options->join = optarg;
-            break;
-        case 'l':
-            options->label = true;
-            break;
-        case 't':
-            options->threads = true;
-            break;
-        case 'b':
-            options->bindings = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return cmd_wrong_usage("run");
-        }
+    request *r = arg;
+    if (letter == 'm')
+        return cmd_read_ranks(command, letter, value, RANKS_MAX, &r->options.ranks_max);
+    if (strcmp(value, "p") == 0 && optind < r->argc) /* -np N, as in mpirun */
+        value = r->argv[optind++];
+    return cmd_read_ranks(command, letter, value, RANKS_MAX, &r->options.ranks);
+}
+
+static bool read_folder(const char *command, int letter, char *value, void *arg)
+{
+    (void)letter;
+    if (*value == '\0' || *value == '-') {
+        fprintf(stderr, "ferry %s: --join: \"%s\"; expected a folder to make\n", command, value);
+        return false;
     }
-    return 0;
+    ((request *)arg)->options.join = value;
+    return true;
+}
+
+static int read_options(request *r)
+{
+    const cmd_option list[] = {
+        {"ranks", 'n', .read = read_ranks},
+        {"ranks-max", 'm', .read = read_ranks},
+        {"servers", 'd', .read = cmd_set_servers},
+        {"join", 'j', .read = read_folder},
+        {"label", 'l', .flag = &r->options.label},
+        {"threads", 't', .flag = &r->options.threads},
+        {"bindings", 'b', .flag = &r->options.bindings},
+        {.name = NULL},
+    };
+    const cmd_options what = {"run", help, list, .arg = r, .program = true};
+    return cmd_read_options(r->argc, r->argv, &what);
 }
 
 /* Warns about variables that the job ignores. */
@@ -114,27 +99,26 @@ static void say_ignored(const ferry_launch_options *options)
 
 int cmd_run(int argc, char **argv)
 {
-    ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
-    char name[] = "ferry run";
-    argv[0] = name;
-    int status = read_options(argc, argv, &options);
-    if (status != 0)
-        return status < 0 ? 0 : status;
+    request r = {.options = FERRY_LAUNCH_OPTIONS_DEFAULTS, .argc = argc, .argv = argv};
+    const ferry_launch_options *options = &r.options;
+    int status = read_options(&r);
+    if (status != CMD_GO)
+        return status;
     if (optind == argc) {
         fprintf(stderr, "ferry run: expected a program to run\n");
         return cmd_wrong_usage("run");
     }
-    if (options.ranks_max != 0 && options.ranks_max < options.ranks) {
+    if (options->ranks_max != 0 && options->ranks_max < options->ranks) {
         fprintf(stderr,
                 "ferry run: -m %d: room for fewer than the %d ranks of -n; expected %d or "
                 "more\n",
-                options.ranks_max, options.ranks, options.ranks);
+                options->ranks_max, options->ranks, options->ranks);
         return cmd_wrong_usage("run");
     }
-    if (!cmd_check_servers("run", options.ranks))
+    if (!cmd_check_servers("run", options->ranks))
         return cmd_wrong_usage("run");
-    say_ignored(&options);
-    status = ferry_launch(&options, argv + optind);
+    say_ignored(options);
+    status = ferry_launch(options, argv + optind);
     if (status < 0) {
         fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));
         return CMD_LAUNCH_STATUS;

@@ -4,7 +4,6 @@
 #include "cmd/sim.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,15 +44,6 @@ static const char help[] =
     "0\n"
     "and never opened a rank; 2 for wrong usage; 126 and 127 when PROGRAM could not be executed.\n";
 
-static const struct option long_options[] = {
-    CMD_SIM_LONG_OPTIONS,
-    {"seed", required_argument, NULL, 's'},
-    {"faults", required_argument, NULL, 'f'},
-    {"tape", required_argument, NULL, 't'},
-    {"report", no_argument, NULL, 'r'},
-    {NULL, 0, NULL, 0},
-};
-
 /* Reads a decimal number with a unit of time, into nanoseconds. `plain`: a factor without a unit,
  * into thousandths. */
 static bool read_scaled(const char *text, bool plain, uint64_t *out)
@@ -89,76 +79,76 @@ static bool set(const char *name, const char *value)
     return false;
 }
 
-static bool set_scaled(const char *name, const char *value, bool plain, const char *command,
-                       int letter)
+/* How the value of an option becomes that of a variable. */
+typedef enum form { TEXT, NUMBER, RANKS, TIME, FACTOR } form;
+
+typedef struct setting {
+    char letter;
+    form form;
+    const char *variable;
+    uint64_t min, max; /* of NUMBER */
+} setting;
+
+static const setting settings[] = {
+    {'n', RANKS, "FERRY_RANKS", 0, 0},
+    {'m', RANKS, "FERRY_RANKS_MAX", 0, 0},
+    {'s', NUMBER, "FERRY_SIM_SEED", 0, UINT64_MAX},
+    {'N', TEXT, "FERRY_SIM_NET", 0, 0},
+    {'D', TEXT, "FERRY_SIM_DISK", 0, 0},
+    {'c', TEXT, "FERRY_SIM_SPEEDS", 0, 0},
+    {'S', NUMBER, "FERRY_SIM_STACK_BYTES", FY_FIBER_STACK_MIN, STACK_BYTES_MAX},
+    {'M', NUMBER, "FERRY_SIM_MEMORY_BYTES", 0, UINT64_MAX / 2},
+    {'f', TEXT, "FERRY_SIM_FAULTS", 0, 0},
+    {'t', TEXT, "FERRY_SIM_TAPE", 0, 0},
+    {'q', TIME, "FERRY_SIM_QUANTUM_NS", 0, 0},
+    {'T', TIME, "FERRY_SIM_TIME_LIMIT_NS", 0, 0},
+    {'C', FACTOR, "FERRY_SIM_CPU_PERMILLE", 0, 0},
+};
+
+static bool set_scaled(const setting *to, const char *value, const char *command)
 {
     uint64_t number;
+    bool plain = to->form == FACTOR;
     if (!read_scaled(value, plain, &number) || (plain && number > CPU_PERMILLE_MAX)) {
-        fprintf(stderr, "ferry %s: -%c %s: expected %s\n", command, letter, value,
+        fprintf(stderr, "ferry %s: -%c %s: expected %s\n", command, to->letter, value,
                 plain ? "a factor, at most 1000" : "a time such as 10us");
         return false;
     }
     char text[32];
     snprintf(text, sizeof(text), "%" PRIu64, number);
-    return set(name, text);
+    return set(to->variable, text);
 }
 
-static bool set_number(const char *name, const char *value, uint64_t min, uint64_t max,
-                       const char *command, int letter)
+static bool set_number(const setting *to, const char *value, const char *command)
 {
     uint64_t number = 0;
-    if (!set(name, value))
+    if (!set(to->variable, value))
         return false;
-    if (fy_env_number_within(name, min, max, &number) == 0)
+    if (fy_env_number_within(to->variable, to->min, to->max, &number) == 0)
         return true;
     fprintf(stderr, "ferry %s: -%c %s: expected a number from %" PRIu64 " to %" PRIu64 "\n",
-            command, letter, value, min, max);
+            command, to->letter, value, to->min, to->max);
     return false;
 }
 
-static bool set_ranks(const char *name, const char *value, const char *command, int letter)
+bool cmd_sim_option(const char *command, int letter, char *value, void *unused)
 {
+    const setting *to = settings;
     int ranks;
-    return cmd_read_ranks(command, letter, value, FY_SIM_RANKS_MAX, &ranks) && set(name, value);
-}
-
-bool cmd_sim_option(const char *command, int letter, const char *value)
-{
-    switch (letter) {
-    case 'n':
-        return set_ranks("FERRY_RANKS", value, command, letter);
-    case 'm':
-        return set_ranks("FERRY_RANKS_MAX", value, command, letter);
-    case 'd':
-        return cmd_set_servers(command, letter, value);
-    case 's':
-        return set_number("FERRY_SIM_SEED", value, 0, UINT64_MAX, command, letter) &&
-               setenv("FERRY_SEED", value, 0) == 0;
-    case 'N':
-        return set("FERRY_SIM_NET", value);
-    case 'D':
-        return set("FERRY_SIM_DISK", value);
-    case 'c':
-        return set("FERRY_SIM_SPEEDS", value);
-    case 'S':
-        return set_number("FERRY_SIM_STACK_BYTES", value, FY_FIBER_STACK_MIN, STACK_BYTES_MAX,
-                          command, letter);
-    case 'M':
-        return set_number("FERRY_SIM_MEMORY_BYTES", value, 0, UINT64_MAX / 2, command, letter);
-    case 'f':
-        return set("FERRY_SIM_FAULTS", value);
-    case 't':
-        return set("FERRY_SIM_TAPE", value);
-    case 'r':
-        return set("FERRY_SIM_REPORT", "1");
-    case 'q':
-        return set_scaled("FERRY_SIM_QUANTUM_NS", value, false, command, letter);
-    case 'T':
-        return set_scaled("FERRY_SIM_TIME_LIMIT_NS", value, false, command, letter);
-    case 'C':
-        return set_scaled("FERRY_SIM_CPU_PERMILLE", value, true, command, letter);
+    (void)unused;
+    while (to->letter != letter)
+        to++;
+    switch (to->form) {
+    case RANKS:
+        return cmd_read_ranks(command, letter, value, FY_SIM_RANKS_MAX, &ranks) &&
+               set(to->variable, value);
+    case NUMBER: /* only the seed is one of two variables */
+        return set_number(to, value, command) &&
+               (letter != 's' || setenv("FERRY_SEED", value, 0) == 0);
+    case TEXT:
+        return set(to->variable, value);
     default:
-        return false;
+        return set_scaled(to, value, command);
     }
 }
 
@@ -171,29 +161,26 @@ bool cmd_sim_check_servers(const char *command)
 
 int cmd_sim(int argc, char **argv)
 {
-    char name[] = "ferry sim";
-    argv[0] = name;
-    int option;
-    /* '+': options after PROGRAM are the program's own. */
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:f:t:r", long_options, NULL)) !=
-           -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (!cmd_sim_option("sim", option, optarg))
-            return cmd_wrong_usage("sim");
-    }
+    bool report = false;
+    const cmd_option list[] = {CMD_SIM_OPTIONS,
+                               {"seed", 's', .read = cmd_sim_option},
+                               {"faults", 'f', .read = cmd_sim_option},
+                               {"tape", 't', .read = cmd_sim_option},
+                               {"report", 'r', .flag = &report},
+                               {.name = NULL}};
+    int status = cmd_read_options(argc, argv, &(cmd_options){"sim", help, list, .program = true});
+    if (status != CMD_GO)
+        return status;
     if (optind == argc) {
         fprintf(stderr, "ferry sim: expected a program to run\n");
         return cmd_wrong_usage("sim");
     }
     if (!cmd_sim_check_servers("sim"))
         return cmd_wrong_usage("sim");
-    if (!set("FERRY_PORT", "sim"))
+    if (!set("FERRY_PORT", "sim") || (report && !set("FERRY_SIM_REPORT", "1")))
         return CMD_LAUNCH_STATUS;
     bool opened;
-    int status = cmd_run_child("sim", argv + optind, &opened);
+    status = cmd_run_child("sim", argv + optind, &opened);
     if (status != 0 || opened)
         return status;
     fprintf(stderr,

@@ -3,28 +3,27 @@
 #ifndef FY_CMD_SIM_H
 #define FY_CMD_SIM_H
 
-#include <stdbool.h>
+#include "cmd/cmd.h"
 
-/* Sets the variable of the option with this character. If the option does not take `value`, a line
- * of `ferry COMMAND` on standard error says why, and false is returned. */
-bool cmd_sim_option(const char *command, int letter, const char *value);
+/* Sets the variable of the option -`letter`, one of those below or of `ferry sim`. If the
+ * option does not take `value`, a line of `ferry COMMAND` on standard error says why, and false is
+ * returned. A `read` of cmd_option. */
+bool cmd_sim_option(const char *command, int letter, char *value, void *unused);
 
 /* Whether the ranks leave a computing engine beside the data servers. If not, a line on standard
  * error says so. Called after all options were read. */
 bool cmd_sim_check_servers(const char *command);
 
-/* The long options of both commands. Each appends its own. */
-#define CMD_SIM_LONG_OPTIONS                                                                       \
-    {"ranks", required_argument, NULL, 'n'}, {"net", required_argument, NULL, 'N'},                \
-        {"ranks-max", required_argument, NULL, 'm'}, {"servers", required_argument, NULL, 'd'},    \
-        {"disk", required_argument, NULL, 'D'}, {"cores-speed", required_argument, NULL, 'c'},     \
-        {"quantum", required_argument, NULL, 'q'}, {"cpu", required_argument, NULL, 'C'},          \
-        {"stack", required_argument, NULL, 'S'}, {"time-limit", required_argument, NULL, 'T'},     \
-        {"memory", required_argument, NULL, 'M'},                                                  \
+/* The options of both commands. Each appends its own. */
+#define CMD_SIM_OPTIONS                                                                            \
+    {"ranks", 'n', .read = cmd_sim_option}, {"ranks-max", 'm', .read = cmd_sim_option},            \
+        {"servers", 'd', .read = cmd_set_servers}, {"net", 'N', .read = cmd_sim_option},           \
+        {"disk", 'D', .read = cmd_sim_option}, {"cores-speed", 'c', .read = cmd_sim_option},       \
+        {"quantum", 'q', .read = cmd_sim_option}, {"cpu", 'C', .read = cmd_sim_option},            \
+        {"stack", 'S', .read = cmd_sim_option}, {"time-limit", 'T', .read = cmd_sim_option},       \
     {                                                                                              \
-        "help", no_argument, NULL, 'h'                                                             \
+        "memory", 'M', .read = cmd_sim_option                                                      \
     }
-#define CMD_SIM_LETTERS "n:m:d:N:D:c:q:C:S:T:M:h"
 
 #define CMD_SIM_HELP                                                                               \
     "  -n, --ranks N           how many ranks, 1 to 65536; 1 by default\n"                         \

@@ -3,11 +3,11 @@
 #include "cmd/swarm.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "cmd/cmd.h"
@@ -43,23 +43,9 @@ static const char help[] =
     "Exit status: 0 when every run was good; 1 when one failed; 2 for wrong usage; 127 when\n"
     "PROGRAM could not be executed.\n";
 
-static const struct option long_options[] = {
-    CMD_SIM_LONG_OPTIONS,
-    {"seeds", required_argument, NULL, 's'},
-    {"all", no_argument, NULL, 'a'},
-    {"out-of-memory", no_argument, NULL, 'o'},
-    {"starve", required_argument, NULL, 'R'},
-    {"unreadable", no_argument, NULL, 'u'},
-    {"twice", no_argument, NULL, '2'},
-    {"keep-going", no_argument, NULL, 'k'},
-    {"no-shrink", no_argument, NULL, 'x'},
-    {"effort", required_argument, NULL, 'e'},
-    {"limit", required_argument, NULL, 'l'},
-    {NULL, 0, NULL, 0},
-};
-
-static bool read_seeds(const char *text, swarm *s)
+static bool read_seeds(const char *command, int letter, char *text, void *arg)
 {
+    swarm *s = arg;
     unsigned long long first = 0, last = 0;
     const char *dots = strstr(text, "..");
     char *end = NULL;
@@ -69,23 +55,27 @@ static bool read_seeds(const char *text, swarm *s)
         last = end == dots ? strtoull(dots + 2, &end, 10) : 0;
     }
     if (end == NULL || *end != '\0' || errno != 0 || last < first) {
-        fprintf(stderr, "ferry swarm: --seeds %s: expected A..B, with A at most B\n", text);
+        fprintf(stderr, "ferry %s: --seeds %s: expected A..B, with A at most B\n", command, text);
         return false;
     }
+    (void)letter;
     s->first = first;
     s->last = last;
     return true;
 }
 
-static bool read_seconds(int letter, const char *text, double *out)
+static bool read_seconds(const char *command, int letter, char *text, void *arg)
 {
+    swarm *s = arg;
     char *end;
-    *out = strtod(text, &end);
-    if (end != text && *end == '\0' && *out > 0 && *out < 1e6)
-        return true;
-    fprintf(stderr, "ferry swarm: -%c %s: expected seconds, more than 0 and less than a million\n",
-            letter, text);
-    return false;
+    double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds > 0 && seconds < 1e6)) {
+        fprintf(stderr, "ferry %s: -%c %s: expected seconds, more than 0 and less than a million\n",
+                command, letter, text);
+        return false;
+    }
+    *(letter == 'l' ? &s->limit_s : &s->shrink_s) = seconds;
+    return true;
 }
 
 /* Checks the rank of --starve. Called after all options were read, since -n may come later. */
@@ -107,40 +97,24 @@ static bool check_starved(const swarm *s)
     return false;
 }
 
-static bool read_option(swarm *s, int option, const char *value)
+static int read_options(int argc, char **argv, swarm *s)
 {
-    switch (option) {
-    case 's':
-        return read_seeds(value, s);
-    case 'a':
-        s->all = true;
-        return true;
-    case 'o':
-        s->starves = true;
-        return true;
-    case 'R':
-        s->starves = true;
-        s->starved = value;
-        return true;
-    case 'u':
-        s->unreadable = true;
-        return true;
-    case '2':
-        s->twice = true;
-        return true;
-    case 'k':
-        s->keep_going = true;
-        return true;
-    case 'x':
-        s->no_shrink = true;
-        return true;
-    case 'l':
-        return read_seconds(option, value, &s->limit_s);
-    case 'e':
-        return read_seconds(option, value, &s->shrink_s);
-    default:
-        return cmd_sim_option("swarm", option, value);
-    }
+    const cmd_option list[] = {
+        CMD_SIM_OPTIONS,
+        {"seeds", 's', .read = read_seeds},
+        {"all", 'a', .flag = &s->all},
+        {"out-of-memory", 'o', .flag = &s->starves},
+        {"starve", 'R', .flag = &s->starves, .text = &s->starved},
+        {"unreadable", 'u', .flag = &s->unreadable},
+        {"twice", '2', .flag = &s->twice},
+        {"keep-going", 'k', .flag = &s->keep_going},
+        {"no-shrink", 'x', .flag = &s->no_shrink},
+        {"effort", 'e', .read = read_seconds},
+        {"limit", 'l', .read = read_seconds},
+        {.name = NULL},
+    };
+    const cmd_options what = {"swarm", help, list, .arg = s, .program = true};
+    return cmd_read_options(argc, argv, &what);
 }
 
 /* A plan, split at its commas. */
@@ -380,19 +354,10 @@ static int run_seeds(swarm *s)
 
 int cmd_swarm(int argc, char **argv)
 {
-    char name[] = "ferry swarm";
     swarm s = {.limit_s = 60, .shrink_s = SHRINK_S, .first = 1, .last = 100, .doing = "running"};
-    argv[0] = name;
-    int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:aouR:2kxe:l:", long_options,
-                                 NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (!read_option(&s, option, optarg))
-            return cmd_wrong_usage("swarm");
-    }
+    int status = read_options(argc, argv, &s);
+    if (status != CMD_GO)
+        return status;
     if (optind == argc) {
         fprintf(stderr, "ferry swarm: expected a program to run\n");
         return cmd_wrong_usage("swarm");
@@ -408,7 +373,7 @@ int cmd_swarm(int argc, char **argv)
                     *argument);
     if (!swarm_open(&s))
         return EXIT_FAILURE;
-    int status = run_seeds(&s);
+    status = run_seeds(&s);
     swarm_close(&s);
     return status;
 }

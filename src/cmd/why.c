@@ -116,7 +116,7 @@ static int list_jobs(void)
 
 int cmd_why(int argc, char **argv)
 {
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    if (argc == 2 && cmd_asks_help(argv[1])) {
         fputs(help, stdout);
         return 0;
     }

@@ -1,8 +1,8 @@
 /* ferry model: predicts the run time under each scheduler from a list of task times or a trace. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/model/print.h"
@@ -29,92 +29,50 @@ static const char help[] =
     "\n"
     "Exit status: 0; 1 if TASKS or FILE cannot be read or says nothing; 2 for wrong usage.\n";
 
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},
-    {"handler", required_argument, NULL, 'H'},
-    {"parameters", required_argument, NULL, 'p'},
-    {"set", required_argument, NULL, 's'},
-    {"study", required_argument, NULL, 'y'},
-    {"terms", no_argument, NULL, 't'},
-    {"json", no_argument, NULL, 'j'},
-    {"csv", no_argument, NULL, 'c'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 enum { SETTINGS_MAX = 64 };
 
 typedef struct request {
     const char *ranks, *handler, *parameters, *study;
     const char *settings[SETTINGS_MAX];
     int setting_count;
-    bool terms, json, csv, help;
+    bool terms, json, csv;
 } request;
 
-static bool read_options(int argc, char **argv, request *r)
+static bool add_setting(const char *command, int letter, char *value, void *arg)
 {
-    int option;
-    while ((option = getopt_long(argc, argv, "n:H:p:s:y:tjch", long_options, NULL)) != -1) {
-        switch (option) {
-        case 'n':
-            r->ranks = optarg;
-            break;
-        case 'H':
-            r->handler = optarg;
-            break;
-        case 'p':
-            r->parameters = optarg;
-            break;
-        case 's':
-            if (r->setting_count == SETTINGS_MAX) {
-                fprintf(stderr, "ferry model: -s %s: expected at most %d settings\n", optarg,
-                        SETTINGS_MAX);
-                return false;
-            }
-            r->settings[r->setting_count++] = optarg;
-            break;
-        case 'y':
-            r->study = optarg;
-            break;
-        case 't':
-            r->terms = true;
-            break;
-        case 'j':
-            r->json = true;
-            break;
-        case 'c':
-            r->csv = true;
-            break;
-        case 'h':
-            r->help = true;
-            return true;
-        default:
-            return false;
-        }
+    request *r = arg;
+    if (r->setting_count == SETTINGS_MAX) {
+        fprintf(stderr, "ferry %s: -%c %s: expected at most %d settings\n", command, letter, value,
+                SETTINGS_MAX);
+        return false;
     }
+    r->settings[r->setting_count++] = value;
     return true;
+}
+
+static int read_options(int argc, char **argv, request *r)
+{
+    const cmd_option list[] = {
+        {"ranks", 'n', .text = &r->ranks},
+        {"handler", 'H', .text = &r->handler},
+        {"set", 's', .read = add_setting},
+        {"parameters", 'p', .text = &r->parameters},
+        {"study", 'y', .text = &r->study},
+        {"terms", 't', .flag = &r->terms},
+        {"json", 'j', .flag = &r->json},
+        {"csv", 'c', .flag = &r->csv},
+        {.name = NULL},
+    };
+    return cmd_read_options(argc, argv, &(cmd_options){"model", help, list, .arg = r});
 }
 
 static bool read_ranks(const char *text, model_report *report)
 {
-    const char *at = text;
-    report->run_count = 0;
-    for (bool more = true; more; at++) {
-        char *end;
-        errno = 0;
-        long ranks = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
-        if (ranks < 1 || ranks > MODEL_RANKS_MAX || errno != 0 || (*end != ',' && *end != '\0') ||
-            report->run_count == MODEL_RUNS_MAX) {
-            fprintf(stderr,
-                    "ferry model: -n %s: expected at most %d numbers from 1 to %d, with commas "
-                    "between them\n",
-                    text, MODEL_RUNS_MAX, MODEL_RANKS_MAX);
-            return false;
-        }
-        report->runs[report->run_count++].ranks = (int)ranks;
-        more = *end == ',';
-        at = end;
-    }
+    int ranks[MODEL_RUNS_MAX];
+    if (!cmd_read_list("model", text, MODEL_RUNS_MAX, MODEL_RANKS_MAX, ranks, &report->run_count))
+        return false;
+    for (int i = 0; i < report->run_count; i++)
+        report->runs[i].ranks = ranks[i];
     return true;
 }
 
@@ -207,12 +165,9 @@ static int command(int argc, char **argv, model_report *report)
     request r = {0};
     model_study study = {.count = 0};
     char error[MODEL_ERROR_BYTES];
-    if (!read_options(argc, argv, &r))
-        return cmd_wrong_usage("model");
-    if (r.help) {
-        fputs(help, stdout);
-        return 0;
-    }
+    int status = read_options(argc, argv, &r);
+    if (status != CMD_GO)
+        return status;
     if (argc - optind != 1) {
         fprintf(stderr, "ferry model: %d lists of tasks: expected one\n", argc - optind);
         return cmd_wrong_usage("model");
@@ -225,15 +180,13 @@ static int command(int argc, char **argv, model_report *report)
     }
     if (!read_all(&r, argv[optind], report))
         return EXIT_FAILURE;
-    int status = print_report(&r, &study, report);
+    status = print_report(&r, &study, report);
     model_tasks_fini(&report->tasks);
     return status;
 }
 
 int cmd_model(int argc, char **argv)
 {
-    char name[] = "ferry model";
-    argv[0] = name;
     model_report *report = calloc(1, sizeof *report);
     if (report == NULL) {
         fprintf(stderr, "ferry model: no memory for a report of %zu bytes\n", sizeof *report);

@@ -1,9 +1,9 @@
 /* ferry report: draws pictures of runs from the traces that their ranks wrote (FERRY_TRACE). */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cmd/cmd.h"
@@ -24,14 +24,6 @@ static const char help[] =
     "  -h, --help            this text\n"
     "\n"
     "Exit status: 0; 1 if RUN cannot be read or FOLDER cannot be written; 2 for wrong usage.\n";
-
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"during", required_argument, NULL, 'd'},
-    {"simulate", no_argument, NULL, 's'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
 
 enum { RUNS_MAX = 64 };
 
@@ -120,21 +112,14 @@ static bool add_run(pictures *p, const char *folder)
 int cmd_report(int argc, char **argv)
 {
     static pictures p;
-    char name[] = "ferry report";
-    int option;
-    argv[0] = name;
-    while ((option = getopt_long(argc, argv, "o:d:sh", long_options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return 0;
-        }
-        p.simulate = p.simulate || option == 's';
-        if (option == 's')
-            continue;
-        if (option != 'o' && option != 'd')
-            return cmd_wrong_usage("report");
-        *(option == 'o' ? &p.folder : &p.during) = optarg;
-    }
+    const cmd_option list[] = {{"output", 'o', .text = &p.folder},
+                               {"during", 'd', .text = &p.during},
+                               {"simulate", 's', .flag = &p.simulate},
+                               {.name = NULL}};
+    int status = cmd_read_options(argc, argv,
+                                  &(cmd_options){.command = "report", .help = help, .list = list});
+    if (status != CMD_GO)
+        return status;
     if (optind == argc || argc - optind > RUNS_MAX) {
         fprintf(stderr, "ferry report: %d runs: expected 1 to %d folders\n", argc - optind,
                 RUNS_MAX);

@@ -1,11 +1,11 @@
 /* ferry scale: simulates the tasks of a traced run on other numbers of ranks. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/scale/scale.h"
@@ -32,18 +32,6 @@ static const char help[] =
     "\n"
     "Exit status: 0; 1 if TRACE cannot be read or a simulation fails; 2 for wrong usage.\n";
 
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},
-    {"scheduler", required_argument, NULL, 'S'},
-    {"net", required_argument, NULL, 'N'},
-    {"seed", required_argument, NULL, 's'},
-    {"cores", required_argument, NULL, 'C'},
-    {"bytes", required_argument, NULL, 'b'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 typedef struct result {
     int ranks;
     const char *scheduler;
@@ -58,44 +46,29 @@ typedef struct request {
     char schedulers[LIST_MAX][NAME_BYTES];
     int rank_count, scheduler_count;
     uint64_t bytes, cores; /* bytes: of an object. cores: 0 is one for each rank */
-    bool json, help;
+    bool json;
     result results[LIST_MAX * LIST_MAX];
     int result_count;
 } request;
 
-static bool read_ranks(const char *text, request *r)
+static bool read_ranks(const char *command, int letter, char *text, void *arg)
 {
-    const char *at = text;
-    r->rank_count = 0;
-    for (bool more = true; more; at++) {
-        char *end = NULL;
-        errno = 0;
-        long ranks = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
-        if (ranks < 1 || ranks > RANKS_MAX || errno != 0 || (*end != ',' && *end != '\0') ||
-            r->rank_count == LIST_MAX) {
-            fprintf(stderr,
-                    "ferry scale: -n %s: expected at most %d numbers from 1 to %d, with commas "
-                    "between them\n",
-                    text, LIST_MAX, RANKS_MAX);
-            return false;
-        }
-        r->ranks[r->rank_count++] = (int)ranks;
-        more = *end == ',';
-        at = end;
-    }
-    return true;
+    request *r = arg;
+    (void)letter;
+    return cmd_read_list(command, text, LIST_MAX, RANKS_MAX, r->ranks, &r->rank_count);
 }
 
-static bool read_schedulers(const char *text, request *r)
+static bool read_schedulers(const char *command, int letter, char *text, void *arg)
 {
+    request *r = arg;
     r->scheduler_count = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         if (length == 0 || length >= NAME_BYTES || r->scheduler_count == LIST_MAX) {
             fprintf(stderr,
-                    "ferry scale: -S %s: expected at most %d names of schedulers, with commas "
+                    "ferry %s: -%c %s: expected at most %d names of schedulers, with commas "
                     "between them\n",
-                    text, LIST_MAX);
+                    command, letter, text, LIST_MAX);
             return false;
         }
         (void)snprintf(r->schedulers[r->scheduler_count++], NAME_BYTES, "%.*s", (int)length, at);
@@ -105,55 +78,31 @@ static bool read_schedulers(const char *text, request *r)
     }
 }
 
-static bool read_number(int letter, const char *text, uint64_t min, uint64_t max, uint64_t *out)
+static bool read_number(const char *command, int letter, char *text, void *arg)
 {
+    request *r = arg;
+    const uint64_t min = letter == 'b' ? 0 : 1, max = letter == 'b' ? 1 << 30 : RANKS_MAX;
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number < min || number > max) {
-        fprintf(stderr, "ferry scale: -%c %s: expected a number from %" PRIu64 " to %" PRIu64 "\n",
-                letter, text, min, max);
+        fprintf(stderr, "ferry %s: -%c %s: expected a number from %" PRIu64 " to %" PRIu64 "\n",
+                command, letter, text, min, max);
         return false;
     }
-    *out = number;
+    *(letter == 'b' ? &r->bytes : &r->cores) = number;
     return true;
 }
 
-static bool read_options(int argc, char **argv, request *r)
+static int read_options(int argc, char **argv, request *r)
 {
-    int option;
-    while ((option = getopt_long(argc, argv, "n:S:N:C:s:b:jh", long_options, NULL)) != -1) {
-        bool good = true;
-        switch (option) {
-        case 'n':
-            good = read_ranks(optarg, r);
-            break;
-        case 'S':
-            good = read_schedulers(optarg, r);
-            break;
-        case 'N':
-        case 's':
-            good = cmd_sim_option("scale", option, optarg);
-            break;
-        case 'b':
-            good = read_number(option, optarg, 0, 1 << 30, &r->bytes);
-            break;
-        case 'C':
-            good = read_number(option, optarg, 1, RANKS_MAX, &r->cores);
-            break;
-        case 'j':
-            r->json = true;
-            break;
-        case 'h':
-            r->help = true;
-            return true;
-        default:
-            good = false;
-        }
-        if (!good)
-            return false;
-    }
-    return true;
+    const cmd_option list[] = {
+        {"ranks", 'n', .read = read_ranks},   {"scheduler", 'S', .read = read_schedulers},
+        {"net", 'N', .read = cmd_sim_option}, {"seed", 's', .read = cmd_sim_option},
+        {"cores", 'C', .read = read_number},  {"bytes", 'b', .read = read_number},
+        {"json", 'j', .flag = &r->json},      {.name = NULL},
+    };
+    return cmd_read_options(argc, argv, &(cmd_options){"scale", help, list, .arg = r});
 }
 
 enum { NEAR_PERCENT = 5 };
@@ -325,28 +274,25 @@ static int scale_run(request *r, const char *folder)
 
 static int command(int argc, char **argv, request *r)
 {
+    char schedulers[] = "ferry,stealing,diffusion,none";
     r->bytes = 1024;
-    read_schedulers("ferry,stealing,diffusion,none", r);
-    bool good = read_options(argc, argv, r);
-    if (good && r->help) {
-        fputs(help, stdout);
-        return 0;
-    }
-    if (good && argc - optind != 1)
+    read_schedulers("scale", 'S', schedulers, r);
+    int status = read_options(argc, argv, r);
+    if (status != CMD_GO)
+        return status;
+    if (argc - optind != 1)
         fprintf(stderr, "ferry scale: %d traces: expected one\n", argc - optind);
-    else if (good && r->rank_count == 0)
+    else if (r->rank_count == 0)
         fprintf(stderr, "ferry scale: expected -n with one or more numbers of ranks\n");
-    if (!good || argc - optind != 1 || r->rank_count == 0)
+    if (argc - optind != 1 || r->rank_count == 0)
         return cmd_wrong_usage("scale");
     return scale_run(r, argv[optind]);
 }
 
 int cmd_scale(int argc, char **argv)
 {
-    char name[] = "ferry scale";
     if (argc == 4 && strcmp(argv[1], "replay") == 0)
         return scale_replay_main(argc, argv);
-    argv[0] = name;
     request *r = calloc(1, sizeof *r);
     if (r == NULL) {
         fprintf(stderr, "ferry scale: no memory for a request of %zu bytes\n", sizeof *r);
