@@ -28,13 +28,12 @@ void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns)
 /* Doubles the room; false at the limit, or without memory. */
 static bool reasons_grow(ferry_scheduling *s)
 {
-    uint32_t capacity = s->reason_capacity == 0 ? 64 : s->reason_capacity * 2;
-    fy_reason *larger =
-        capacity > REASONS_MAX ? NULL : fy_realloc(s->reasons, capacity * sizeof *larger);
+    if (s->reason_capacity > REASONS_MAX / 2)
+        return false;
+    fy_reason *larger = fy_double(s->reasons, &s->reason_capacity, 64, sizeof *larger);
     if (larger == NULL)
         return false;
     s->reasons = larger;
-    s->reason_capacity = capacity;
     return true;
 }
 

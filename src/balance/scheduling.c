@@ -71,12 +71,10 @@ static bool notes_reserve(ferry_scheduling *s)
         s->note_first = 0;
         return true;
     }
-    uint32_t capacity = s->note_capacity == 0 ? 64 : s->note_capacity * 2;
-    fy_note *larger = fy_realloc(s->notes, capacity * sizeof *larger);
+    fy_note *larger = fy_double(s->notes, &s->note_capacity, 64, sizeof *larger);
     if (larger == NULL)
         return false;
     s->notes = larger;
-    s->note_capacity = capacity;
     return true;
 }
 

@@ -1,7 +1,6 @@
 #include "base/alloc.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,6 +43,17 @@ void *fy_realloc(void *old, size_t size_bytes)
 void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
 {
     return is_refused() ? NULL : aligned_alloc(alignment, size_bytes);
+}
+
+void *fy_double(void *items, uint32_t *capacity, uint32_t first, size_t item_bytes)
+{
+    if (*capacity > UINT32_MAX / 2)
+        return NULL;
+    uint32_t more = *capacity == 0 ? first : *capacity * 2;
+    void *larger = fy_realloc(items, more * item_bytes);
+    if (larger != NULL)
+        *capacity = more;
+    return larger;
 }
 
 bool fy_memory_is_mapped(const void *address, size_t size_bytes)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/shared.h"
@@ -22,6 +23,12 @@ FY_SHARED void *fy_realloc(void *old, size_t size_bytes)
     __attribute__((alloc_size(2), warn_unused_result));
 FY_SHARED void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
     __attribute__((malloc, alloc_size(2), warn_unused_result));
+
+/* Doubles the array `items`, which has room for `*capacity` items; an empty one gets room for
+ * `first`. Returns the array, and sets `*capacity`. NULL: there is no memory, and nothing has
+ * changed. */
+FY_SHARED void *fy_double(void *items, uint32_t *capacity, uint32_t first, size_t item_bytes)
+    __attribute__((warn_unused_result));
 
 /* From now on `refuses` decides for each allocation of the calling thread whether it fails; NULL:
  * none does. Keeps `arg` until the next call. */

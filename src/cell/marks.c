@@ -205,12 +205,10 @@ static fy_marked *find_or_add(fy_cells *c, int number)
     if (m != NULL)
         return m;
     if (c->marked_count == c->marked_capacity) {
-        size_t capacity = c->marked_capacity == 0 ? 8 : c->marked_capacity * 2;
-        fy_marked *marked = fy_realloc(c->marked, capacity * sizeof(*marked));
+        fy_marked *marked = fy_double(c->marked, &c->marked_capacity, 8, sizeof(*marked));
         if (marked == NULL)
             return NULL;
         c->marked = marked;
-        c->marked_capacity = capacity;
     }
     m = &c->marked[c->marked_count++];
     *m = (fy_marked){.number = number};

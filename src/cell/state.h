@@ -282,7 +282,8 @@ typedef struct fy_cells {
     uint8_t *formats; /* by rank; 0: not known */
     /* Handlers. */
     fy_marked *marked;
-    size_t marked_count, marked_capacity;
+    size_t marked_count;
+    uint32_t marked_capacity;
     uint64_t turn;
     int64_t floor; /* priority of the handler that runs; INT64_MIN: none runs */
 } fy_cells;

@@ -50,12 +50,10 @@ const fy_region *fy_regions_at(const fy_regions *regions, uintptr_t base)
 bool fy_regions_add(fy_regions *regions, fy_region region)
 {
     if (regions->count == regions->capacity) {
-        size_t capacity = regions->capacity == 0 ? 8 : regions->capacity * 2;
-        fy_region *items = fy_realloc(regions->items, capacity * sizeof(*items));
+        fy_region *items = fy_double(regions->items, &regions->capacity, 8, sizeof(*items));
         if (items == NULL)
             return false;
         regions->items = items;
-        regions->capacity = capacity;
     }
     size_t at = count_up_to(regions, region.base);
     memmove(&regions->items[at + 1], &regions->items[at],

@@ -16,7 +16,8 @@ typedef struct fy_region {
 
 typedef struct fy_regions {
     fy_region *items;
-    size_t count, capacity;
+    size_t count;
+    uint32_t capacity;
 } fy_regions;
 
 /* The region that contains [base, base + size_bytes), or NULL. */

@@ -16,12 +16,10 @@ void *fy_call_slot_take(fy_call_slots *slots, int rank, uint32_t op)
     } else {
         index = slots->count;
         if (index == slots->capacity) {
-            uint32_t capacity = index == 0 ? 16 : index * 2;
-            unsigned char *items = fy_realloc(slots->items, capacity * slots->item_bytes);
+            unsigned char *items = fy_double(slots->items, &slots->capacity, 16, slots->item_bytes);
             if (items == NULL)
                 return NULL;
             slots->items = items;
-            slots->capacity = capacity;
         }
         slots->count++;
     }

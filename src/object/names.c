@@ -29,14 +29,10 @@ static uint32_t generation_of(ferry_object object)
 
 static int names_grow(fy_names *names)
 {
-    if (names->capacity > UINT32_MAX / 2)
-        return FERRY_ENOMEM;
-    uint32_t capacity = names->capacity == 0 ? 64 : names->capacity * 2;
-    fy_name *larger = fy_realloc(names->names, capacity * sizeof *larger);
+    fy_name *larger = fy_double(names->names, &names->capacity, 64, sizeof *larger);
     if (larger == NULL)
         return FERRY_ENOMEM;
     names->names = larger;
-    names->capacity = capacity;
     return 0;
 }
 

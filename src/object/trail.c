@@ -16,12 +16,9 @@ enum { SENT_BY_HANDLER = -1, SENT_BY_PROGRAM = -2 };
 static void trail_add(fy_trail *trail, const fy_trail_entry *entry)
 {
     if (trail->count == trail->room && trail->room < TRAIL_MAX) {
-        uint32_t room = trail->room == 0 ? TRAIL_FIRST : trail->room * 2;
-        void *larger = fy_realloc(trail->entries, room * sizeof *entry);
-        if (larger != NULL) {
+        void *larger = fy_double(trail->entries, &trail->room, TRAIL_FIRST, sizeof *entry);
+        if (larger != NULL)
             trail->entries = larger;
-            trail->room = room;
-        }
     }
     if (trail->count < trail->room)
         trail->entries[trail->count++] = *entry;

@@ -160,7 +160,8 @@ typedef struct fy_window_peer {
     uint32_t posts;  /* how many posts no start has used */
     uint32_t queued, asked;
     fy_window_word *words; /* words that wait for the end of their epoch (words.c) */
-    size_t word_count, word_room;
+    size_t word_count;
+    uint32_t word_room;
     uint8_t locked;  /* fy_lock_part */
     bool started;    /* it is a target of ferry_window_start */
     bool go;         /* it allows the puts */

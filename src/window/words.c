@@ -11,15 +11,10 @@ enum { WORDS_FIRST = 64 };
 
 bool fy_window_words_grow(fy_window_peer *peer)
 {
-    const size_t room = peer->word_room == 0 ? WORDS_FIRST : 2 * peer->word_room;
-    if (room > SIZE_MAX / sizeof(*peer->words))
-        return false;
-    fy_window_word *more = fy_realloc(peer->words, room * sizeof(*more));
-    if (more == NULL)
-        return false;
-    peer->words = more;
-    peer->word_room = room;
-    return true;
+    fy_window_word *more = fy_double(peer->words, &peer->word_room, WORDS_FIRST, sizeof(*more));
+    if (more != NULL)
+        peer->words = more;
+    return more != NULL;
 }
 
 static int apply(ferry_window *w, int rank, const fy_window_word *word)

@@ -207,13 +207,11 @@ static void park(fy_coordinators *coordinators, int request)
         if (coordinators->requests[i] == request)
             return;
     if (coordinators->request_count == coordinators->request_capacity) {
-        uint32_t capacity =
-            coordinators->request_capacity == 0 ? 64 : 2 * coordinators->request_capacity;
-        int *larger = fy_realloc(coordinators->requests, capacity * sizeof *larger);
+        int *larger =
+            fy_double(coordinators->requests, &coordinators->request_capacity, 64, sizeof *larger);
         if (larger == NULL)
             return;
         coordinators->requests = larger;
-        coordinators->request_capacity = capacity;
     }
     coordinators->requests[coordinators->request_count++] = request;
 }

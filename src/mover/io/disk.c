@@ -19,11 +19,14 @@ int fy_disk_refused(ferry *f, const char *who, const char *what, const char *pat
     return fy_mover_fail(f, error, "%s: cannot %s %s: %s", who, what, path, strerror(errno));
 }
 
-int fy_disk_write(int fd, const void *data, size_t size_bytes, uint64_t offset)
+/* Writes or reads all bytes. FERRY_EINVAL: the file ends before them. */
+static int transfer(int fd, char *at, size_t size_bytes, uint64_t offset, bool writes)
 {
-    const char *at = data;
     while (size_bytes > 0) {
-        ssize_t done = pwrite(fd, at, size_bytes, (off_t)offset);
+        ssize_t done = writes ? pwrite(fd, at, size_bytes, (off_t)offset)
+                              : pread(fd, at, size_bytes, (off_t)offset);
+        if (done == 0 && !writes)
+            return FERRY_EINVAL;
         if (done < 0 && errno != EINTR)
             return FERRY_ESYSTEM;
         if (done > 0) {
@@ -35,22 +38,14 @@ int fy_disk_write(int fd, const void *data, size_t size_bytes, uint64_t offset)
     return 0;
 }
 
+int fy_disk_write(int fd, const void *data, size_t size_bytes, uint64_t offset)
+{
+    return transfer(fd, (char *)(uintptr_t)data, size_bytes, offset, true);
+}
+
 int fy_disk_read(int fd, void *data, size_t size_bytes, uint64_t offset)
 {
-    char *at = data;
-    while (size_bytes > 0) {
-        ssize_t done = pread(fd, at, size_bytes, (off_t)offset);
-        if (done == 0)
-            return FERRY_EINVAL;
-        if (done < 0 && errno != EINTR)
-            return FERRY_ESYSTEM;
-        if (done > 0) {
-            at += done;
-            offset += (uint64_t)done;
-            size_bytes -= (size_t)done;
-        }
-    }
-    return 0;
+    return transfer(fd, data, size_bytes, offset, false);
 }
 
 int fy_disk_copy(const ferry_grid *target, const ferry_grid *source, ferry_region region)

@@ -20,26 +20,32 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return -fy_floor_div(-a, b);
 }
 
+/* The coarse points that contain the fine points [low, high]. */
+static void to_coarse(int64_t ratio, int64_t *low, int64_t *high)
+{
+    *low = fy_floor_div(*low, ratio);
+    *high = fy_floor_div(*high, ratio);
+}
+
+/* The fine points in the coarse points [low, high]. */
+static void to_fine(int64_t ratio, int64_t *low, int64_t *high)
+{
+    *low *= ratio;
+    *high = *high * ratio + ratio - 1;
+}
+
 /* Along target axis d: turns the interval [low, high] of q into the source coordinates that it
  * reads. */
 static void to_source(const planner *p, int d, int64_t *low, int64_t *high)
 {
     int64_t ratio = p->how.ratio[d];
-    switch (p->how.relation) {
-    case FERRY_PLAIN:
-        return;
-    case FERRY_SAMPLE:
+    if (p->how.relation == FERRY_REFINE) {
+        to_coarse(ratio, low, high);
+    } else if (p->how.relation == FERRY_COARSEN) {
+        to_fine(ratio, low, high);
+    } else if (p->how.relation == FERRY_SAMPLE) {
         *low *= ratio;
         *high *= ratio;
-        return;
-    case FERRY_REFINE:
-        *low = fy_floor_div(*low, ratio);
-        *high = fy_floor_div(*high, ratio);
-        return;
-    case FERRY_COARSEN:
-        *low *= ratio;
-        *high = *high * ratio + ratio - 1;
-        return;
     }
 }
 
@@ -47,21 +53,13 @@ static void to_source(const planner *p, int d, int64_t *low, int64_t *high)
 static void to_target(const planner *p, int d, int64_t *low, int64_t *high)
 {
     int64_t ratio = p->how.ratio[d];
-    switch (p->how.relation) {
-    case FERRY_PLAIN:
-        return;
-    case FERRY_SAMPLE:
+    if (p->how.relation == FERRY_REFINE) {
+        to_fine(ratio, low, high);
+    } else if (p->how.relation == FERRY_COARSEN) {
+        to_coarse(ratio, low, high);
+    } else if (p->how.relation == FERRY_SAMPLE) {
         *low = ceil_div(*low, ratio);
         *high = fy_floor_div(*high, ratio);
-        return;
-    case FERRY_REFINE:
-        *low *= ratio;
-        *high = *high * ratio + ratio - 1;
-        return;
-    case FERRY_COARSEN:
-        *low = fy_floor_div(*low, ratio);
-        *high = fy_floor_div(*high, ratio);
-        return;
     }
 }
 

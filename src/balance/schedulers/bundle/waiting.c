@@ -48,14 +48,11 @@ static void reserve(fy_waiting_queue *waiting)
 {
     if (!waiting->ordered || waiting->count < waiting->capacity)
         return;
-    uint32_t capacity = waiting->capacity == 0 ? 64 : 2 * waiting->capacity;
-    fy_weighed *larger = fy_realloc(waiting->heap, capacity * sizeof *larger);
-    if (larger == NULL) {
+    fy_weighed *larger = fy_double(waiting->heap, &waiting->capacity, 64, sizeof *larger);
+    if (larger == NULL)
         lose_order(waiting);
-        return;
-    }
-    waiting->heap = larger;
-    waiting->capacity = capacity;
+    else
+        waiting->heap = larger;
 }
 
 static void waiting_append(fy_waiting_queue *waiting, ferry_schedulable *item)
