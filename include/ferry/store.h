@@ -71,11 +71,13 @@ typedef struct ferry_store_stats {
     uint64_t read_errors;  /* each time the object stayed on disk */
     uint64_t ahead_reads;  /* begun before the object was used */
     uint64_t wait_ns;      /* time that the rank has waited for the disk */
+    uint64_t lent;         /* objects that left without their images: another rank reads these */
+    uint64_t taken;        /* objects that came so */
 } ferry_store_stats;
 
 #define FERRY_STORE_STATS_DEFAULTS                                                                 \
     {                                                                                              \
-        sizeof(ferry_store_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
+        sizeof(ferry_store_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                  \
     }
 
 /* Fills `*out`, whose size the program has set. FERRY_EINVAL: that is not the size of such a

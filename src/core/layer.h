@@ -15,6 +15,7 @@
 /* The layers above core that keep state in a rank. */
 typedef enum fy_layer {
     FY_LAYER_MEMORY,
+    FY_LAYER_STORE, /* closes after the objects, which may be on its disk */
     FY_LAYER_OBJECT,
     FY_LAYER_BALANCE,
     FY_LAYER_MOVER,
@@ -31,6 +32,7 @@ enum {
     FY_KINDS_OF_CORE = 16,
     FY_KINDS_OF_LAYER = 8,
     FY_KINDS_OF_MEMORY = FY_KINDS_OF_CORE + FY_LAYER_MEMORY * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_STORE = FY_KINDS_OF_CORE + FY_LAYER_STORE * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_OBJECT = FY_KINDS_OF_CORE + FY_LAYER_OBJECT * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_BALANCE = FY_KINDS_OF_CORE + FY_LAYER_BALANCE * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_MOVER = FY_KINDS_OF_CORE + FY_LAYER_MOVER * FY_KINDS_OF_LAYER,
@@ -103,7 +105,7 @@ typedef struct fy_layer_ops {
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
 extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer, fy_collection_layer,
-    fy_window_layer;
+    fy_window_layer, fy_store_layer;
 
 /* The description of a kind; NULL when no layer of this program has it. */
 const fy_kind_info *fy_kind_find(uint8_t kind);

@@ -11,6 +11,7 @@
 #pragma weak fy_cell_layer
 #pragma weak fy_collection_layer
 #pragma weak fy_window_layer
+#pragma weak fy_store_layer
 
 const fy_layer_ops fy_layer_absent = {0};
 
@@ -18,7 +19,7 @@ const fy_layer_ops *const fy_layer_list[FY_LAYERS] = {
     [FY_LAYER_MEMORY] = &fy_memory_layer,   [FY_LAYER_OBJECT] = &fy_object_layer,
     [FY_LAYER_BALANCE] = &fy_balance_layer, [FY_LAYER_MOVER] = &fy_mover_layer,
     [FY_LAYER_CELL] = &fy_cell_layer,       [FY_LAYER_COLLECTION] = &fy_collection_layer,
-    [FY_LAYER_WINDOW] = &fy_window_layer,
+    [FY_LAYER_WINDOW] = &fy_window_layer,   [FY_LAYER_STORE] = &fy_store_layer,
 };
 
 static const fy_kind_info kinds[] = {

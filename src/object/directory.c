@@ -59,8 +59,8 @@ static void directory_fill(fy_record *record, ferry_object object)
 {
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
-    record->scheduled = record->out = record->handed = record->destroy_pending = record->worked =
-        record->due = false;
+    record->scheduled = record->out = record->placed = record->handed = record->destroy_pending =
+        record->worked = record->due = false;
     record->target = -1;
     record->from = 0;
     record->movement = 0;

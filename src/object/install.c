@@ -183,12 +183,14 @@ static const void *next_migration(const fy_arrival *arrival)
 
 /* The object's data: carried by the program, handed over, or unpacked. */
 static void *data_of(ferry *f, const fy_arrival *arrival, const fy_migration *migration,
-                     const fy_record *record, const void *packed, size_t data_bytes)
+                     fy_record *record, const void *packed, size_t data_bytes)
 {
     if (arrival->given != NULL)
         return arrival->given;
     if (migration->address != 0)
         return (void *)(uintptr_t)migration->address;
+    if (migration->placed)
+        return fy_objects_of(f)->take(f, record, packed, data_bytes);
     return record->type->ops.unpack(f, record->object, packed, data_bytes);
 }
 

@@ -18,6 +18,7 @@ enum {
     WORDS = (1 << 5) - 1,  /* all of these */
     SCHEDULED = 1 << 5,
     BARE = 1 << 6,
+    PLACED = 1 << 7,
     PAD_SHIFT = 8,
     PAD_MASK = 7
 };
@@ -68,7 +69,8 @@ static inline unsigned flags_of(const fy_record *record)
 {
     return (record->early.count != 0 ? HAS_EARLY : 0u) | (record->handed ? HAS_ADDRESS : 0u) |
            (record->left_ns != 0 ? HAS_LEFT : 0u) | (record->load != 0 ? HAS_LOAD : 0u) |
-           (record->affinity != NULL ? HAS_AFFINITY : 0u) | (record->scheduled ? SCHEDULED : 0u);
+           (record->affinity != NULL ? HAS_AFFINITY : 0u) | (record->scheduled ? SCHEDULED : 0u) |
+           (record->placed ? PLACED : 0u);
 }
 
 static inline size_t words_behind(unsigned flags)
@@ -230,7 +232,7 @@ static bool migration_frame_is_sound(const fy_objects *objects, unsigned flags,
         !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)migration->address))
         return false;
     return fy_object_is_name(objects, object) && migration->type < FY_TYPES_MAX &&
-           migration->load >= 0 &&
+           (!migration->placed || objects->take != NULL) && migration->load >= 0 &&
            (migration->priority_count == 0 ||
             migration->priority_count == (uint32_t)objects->ranks);
 }
@@ -267,6 +269,7 @@ bool fy_migration_read(const fy_objects *objects, const void *block, size_t size
     out->scheduled = (head.flags & SCHEDULED) != 0;
     out->has_affinity = (head.flags & HAS_AFFINITY) != 0;
     out->bare = (head.flags & BARE) != 0;
+    out->placed = (head.flags & PLACED) != 0;
     out->load = 0;
     if (head.flags & WORDS)
         read_behind((const unsigned char *)block + sizeof head, head.flags, out);

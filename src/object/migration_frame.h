@@ -27,7 +27,8 @@ typedef struct fy_migration {
     uint32_t source_count, pending_count, early_count;
     uint32_t priority_count, dependency_count;
     bool scheduled, has_affinity;
-    bool bare; /* the program carries the data */
+    bool bare;   /* the program carries the data */
+    bool placed; /* the data are the place of an image (store_calls.h) */
     double load;
 } fy_migration;
 

@@ -45,6 +45,10 @@ typedef struct fy_credit {
     atomic_int tokens; /* while there are any of this epoch, it must not */
 } fy_credit;
 
+/* An object has come whose data are the place of its image (store_calls.h): makes its data. NULL:
+ * it cannot. [application thread] */
+typedef void *fy_take_fn(ferry *f, fy_record *record, const void *place, size_t size_bytes);
+
 typedef struct fy_objects {
     ferry *f;
     int rank, ranks;
@@ -87,6 +91,7 @@ typedef struct fy_objects {
     bool watched;                        /* `costs` or `store` wants to see each message run */
     const struct fy_object_store *store; /* NULL: there is none */
     void *store_state;                   /* the store's own */
+    fy_take_fn *take;                    /* NULL: no rank may send places here */
     const struct fy_object_calls *calls;
 } fy_objects;
 

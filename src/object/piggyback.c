@@ -7,10 +7,10 @@
  * frame.
  *
  * It travels as messages do, in the data lane, and is handled where handlers may run. An object
- * that is scheduled, tracked or counted, or that has more to take along, goes as a migration frame
- * (migrate.c). So a piggybacked object belongs to the application thread alone on both sides. If an
- * object cannot be installed now, it waits as a migration frame would. The reason is that its type
- * is not registered yet, or that there is no memory for its data. */
+ * that is on disk, scheduled, tracked or counted, or that has more to take along, goes as a
+ * migration frame (migrate.c). So a piggybacked object belongs to the application thread alone on
+ * both sides. If an object cannot be installed now, it waits as a migration frame would. The reason
+ * is that its type is not registered yet, or that there is no memory for its data. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -52,10 +52,11 @@ typedef struct piggyback {
 static bool fits(const fy_objects *objects, const fy_record *record)
 {
     const fy_queued_message *queued = record->pending.head;
-    return record->pending.count == 1 && record->early.count == 0 && !record->scheduled &&
-           record->affinity == NULL && record->load == 0 && record->sources.many == NULL &&
-           objects->costs == NULL && queued->envelope.op == 0 && !queued->token &&
-           queued->message.size_bytes == 0 && queued->message.word_count <= FY_WIRE_WORDS;
+    return record->pending.count == 1 && !record->out && record->early.count == 0 &&
+           !record->scheduled && record->affinity == NULL && record->load == 0 &&
+           record->sources.many == NULL && objects->costs == NULL && queued->envelope.op == 0 &&
+           !queued->token && queued->message.size_bytes == 0 &&
+           queued->message.word_count <= FY_WIRE_WORDS;
 }
 
 bool fy_piggyback_send(ferry *f, fy_record *record, int *error)

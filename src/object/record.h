@@ -52,6 +52,7 @@ typedef struct fy_record {
     fy_object_state state;
     bool scheduled;
     bool out;             /* a store has its data on disk; `data` is the store's */
+    bool placed;          /* it leaves as the place of its image on disk (store_calls.h) */
     bool handed;          /* its data were given away in place: not to be destroyed */
     bool destroy_pending; /* to be destroyed when its handler returns */
     bool worked; /* it counts as work: it is in flight, and the program does not carry it */

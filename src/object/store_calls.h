@@ -1,4 +1,8 @@
-/* Store calls: the functions of a store, for this layer. */
+/* Store calls: the functions of a store, for this layer.
+ *
+ * An object on disk can migrate as the *place* of its image, if the other rank can read the file.
+ * Then the store's pack sets `placed` of its record, and packs a description of the place. On the
+ * other rank, `take` of fy_objects makes an object on disk of it. */
 #ifndef FY_OBJECT_STORE_CALLS_H
 #define FY_OBJECT_STORE_CALLS_H
 

@@ -50,8 +50,10 @@ static void free_state(fy_percolation *p)
 static void percolation_destroy(ferry_scheduling *s, void *state)
 {
     ferry_store *store = fy_store_of(s->f);
-    if (store != NULL)
+    if (store != NULL) {
         store->percolation = NULL;
+        store->serves = false;
+    }
     free_state(state);
 }
 
@@ -150,15 +152,25 @@ static void percolation_members(ferry_scheduling *s, void *state)
         fy_engine_members(s, p);
 }
 
+/* Whether all engines read images of this server where they are. */
+static bool is_read(const ferry_scheduling *s, const fy_percolation *p)
+{
+    const ferry_store *store = fy_store_of(s->f);
+    bool all = p->engines != 0;
+    for (int rank = p->servers; rank < p->ranks && all; rank++)
+        all = !p->known_engines[rank].present || fy_store_is_read_by(store, rank);
+    return all;
+}
+
+/* A server reads objects ahead unless the engines read them. */
 static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
 {
     const fy_percolation *p = state;
-    (void)s;
     if (!fy_percolation_serves(p))
         return after == NULL ? p->queue.first : after->next;
-    if (after == NULL)
-        return p->own.first != NULL ? p->own.first : p->tokens.first;
-    return after == p->own.last ? p->tokens.first : after->next;
+    if (after == NULL ? p->own.first != NULL : after != p->own.last)
+        return after == NULL ? p->own.first : after->next;
+    return is_read(s, p) ? NULL : p->tokens.first;
 }
 
 static const ferry_scheduler scheduler = {
@@ -240,12 +252,14 @@ static int percolation_prepare(ferry *f, const ferry_percolation_options *o)
     p->tasks = o->tasks != 0 ? o->tasks : TASKS;
     p->budget_bytes = store->stats.budget_bytes;
     store->percolation = p;
+    store->serves = p->rank < p->servers;
     if (store->objects->protocol.arrived == NULL)
         store->objects->protocol.arrived = arrived;
     error = store->objects->watch->prepare(f);
     if (error == 0 || store->percolation == NULL)
         return error;
     store->percolation = NULL;
+    store->serves = false;
     free_state(p);
     return error;
 }

@@ -27,7 +27,7 @@
 /* The versions of the struct of tables, and of each table. */
 #define FY_PORT_VERSION 14
 #define FY_TRANSPORT_VERSION 2
-#define FY_HOST_VERSION 3
+#define FY_HOST_VERSION 4
 #define FY_HEAP_VERSION 1
 #define FY_MEMBERS_VERSION 3
 #define FY_DIAGNOSIS_VERSION 1
@@ -205,9 +205,10 @@ typedef struct fy_host_ops {
      * [either thread] */
     uint64_t (*quantum)(fy_port *port, uint64_t ns);
 
-    /* Decides what happens to a read or write of so many bytes that begins now on this rank's
-     * simulated disk. The caller does it in a real file. NULL: the disk is real. [either thread] */
-    void (*disk)(fy_port *port, bool writes, uint64_t size_bytes, fy_disk_outcome *out);
+    /* Decides what happens to a read or write of so many bytes that begins now on the simulated
+     * disk of rank `owner`. The caller does it in a real file. NULL: the disk is real. [either
+     * thread] */
+    void (*disk)(fy_port *port, int owner, bool writes, uint64_t size_bytes, fy_disk_outcome *out);
 } fy_host_ops;
 
 /* Heap: memory that the ranks of a node share. If they share none, all operations are NULL. */

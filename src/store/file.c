@@ -17,9 +17,9 @@
 
 #include "base/mix.h"
 #include "object/flat.h"
-#include "store/state.h"
+#include "store/places.h"
 
-enum { CLASS_MIN = 9, TRIES = 3, DIRECT_BYTES = 4096 };
+enum { CLASS_MIN = 9, TRIES = 3 };
 
 static int open_in(const char *folder, int flags)
 {
@@ -41,7 +41,7 @@ static int open_in(const char *folder, int flags)
 int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes)
 {
     int fd = direct ? open_in(folder, O_DIRECT) : -1;
-    *align_bytes = fd >= 0 ? DIRECT_BYTES : 2 * sizeof(void *);
+    *align_bytes = fd >= 0 ? FY_DIRECT_BYTES : 2 * sizeof(void *);
     return fd >= 0 ? fd : open_in(folder, 0);
 }
 
@@ -85,13 +85,13 @@ static inline void add_words(uint64_t sums[LANES], const uint64_t words[LANES])
     sums[7] = add_word(sums[7], words[7]);
 }
 
-/* The checksum of the image's data. Eight sums in parallel take less time than one. */
-static uint64_t sum_of(const fy_stored *item, uint64_t left_bytes)
+/* Eight sums in parallel take less time than one. */
+uint64_t fy_image_sum(const void *image, uint64_t object, uint64_t left_bytes)
 {
-    const unsigned char *at = item->image;
+    const unsigned char *at = image;
     uint64_t words[LANES], sums[LANES], sum = 0;
     for (unsigned i = 0; i < LANES; i++)
-        sums[i] = fy_mix(item->object + i, left_bytes);
+        sums[i] = fy_mix(object + i, left_bytes);
     for (; left_bytes >= sizeof words; at += sizeof words, left_bytes -= sizeof words) {
         memcpy(words, at, sizeof words);
         add_words(sums, words);
@@ -104,13 +104,19 @@ static uint64_t sum_of(const fy_stored *item, uint64_t left_bytes)
     return sum;
 }
 
+/* The rank whose disk has the place. */
+static int owner_of(const fy_stored *item)
+{
+    return item->file == NULL ? item->store->objects->rank : item->file->rank;
+}
+
 /* The outcome of a call of the job of `item`: the simulator's, or that it succeeds. */
 static fy_disk_outcome outcome_of(fy_stored *item, size_t size_bytes)
 {
     fy_disk_outcome out = {0};
     fy_port *simulator = item->store->disk.simulator;
     if (simulator != NULL)
-        simulator->ops->host.disk(simulator, item->job.writes, size_bytes, &out);
+        simulator->ops->host.disk(simulator, owner_of(item), item->job.writes, size_bytes, &out);
     if (out.end_ns > item->job.due_ns)
         item->job.due_ns = out.end_ns;
     errno = out.error;
@@ -131,7 +137,8 @@ static ssize_t read_some(fy_stored *item, void *bytes, size_t size_bytes, off_t 
     fy_disk_outcome out = outcome_of(item, size_bytes);
     if (out.error != 0)
         return -1;
-    ssize_t count = disk->read(disk->fd, bytes, size_bytes, offset);
+    int fd = item->file == NULL ? disk->fd : item->file->fd;
+    ssize_t count = disk->read(fd, bytes, size_bytes, offset);
     if (out.damage != 0 && count > 0)
         ((unsigned char *)bytes)[out.damage % (uint64_t)count] ^= 1;
     return count;
@@ -217,14 +224,14 @@ int fy_stored_pack(fy_stored *item)
 
 int fy_stored_put(fy_stored *item)
 {
-    item->sum = sum_of(item, item->image_bytes);
+    item->sum = fy_image_sum(item->image, item->object, item->image_bytes);
     return write_all(item, bytes_of(item->store, item->image_bytes));
 }
 
 /* Whether the image is the one that was written last. */
 static bool file_check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
-    uint64_t sum = sum_of(item, item->size_bytes);
+    uint64_t sum = fy_image_sum(item->image, item->object, item->size_bytes);
     if (sum != item->sum)
         (void)snprintf(why, FY_STORE_WHY_BYTES, "its checksum is %016llx, expected %016llx",
                        (unsigned long long)sum, (unsigned long long)item->sum);

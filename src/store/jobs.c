@@ -176,7 +176,8 @@ void fy_jobs_end(ferry_store *s)
 void fy_jobs_close(ferry_store *s)
 {
     fy_crew_close(&s->disk.crew);
-    (void)close(s->disk.fd);
+    if (s->disk.fd >= 0)
+        (void)close(s->disk.fd);
 }
 
 /* Whether a thread is to do a job that begins. Starts one for it if there can be more. [lock held]

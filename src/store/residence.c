@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "object/flat.h"
-#include "store/state.h"
+#include "store/places.h"
 
 /* Unpacks the data. If memory is short, writes other objects to disk first. */
 static void *unpack(ferry_store *s, fy_stored *item)
@@ -43,7 +43,11 @@ static void note_loaded(fy_stored *item, void *data)
     ferry_store *s = item->store;
     fy_record *record = item->record;
     s->stats.ahead_reads += item->ahead;
-    record->out = false;
+    record->out = record->placed = false;
+    if (item->file != NULL)
+        fy_place_release(item);
+    else
+        (void)fy_place_is_leased(item, false);
     record->type = &s->objects->types[record->type_index];
     record->data = data;
     fy_list_remove(&item->link);
@@ -117,19 +121,28 @@ static bool spare(ferry *f, fy_record *record)
     return false;
 }
 
+fy_stored *fy_stored_create(ferry_store *s, ferry_object object)
+{
+    fy_stored *item = fy_calloc(1, sizeof *item);
+    if (item == NULL)
+        return NULL;
+    item->object = object.word;
+    item->store = s;
+    item->job.item = item;
+    fy_list_init(&item->job.link);
+    fy_list_init(&item->lent);
+    return item;
+}
+
 void fy_store_keep(ferry *f, fy_record *record)
 {
     ferry_store *s = fy_store_of(f);
     if (record->stored != NULL || s->shadows[record->type_index] == NULL)
         return;
-    fy_stored *item = fy_calloc(1, sizeof *item);
+    fy_stored *item = fy_stored_create(s, record->object);
     if (item == NULL)
         return;
     item->record = record;
-    item->object = record->object.word;
-    item->store = s;
-    item->job.item = item;
-    fy_list_init(&item->job.link);
     item->load = record->load;
     fy_stored_measured(item, fy_packed_bytes(f, record->type, record->data));
     record->stored = item;
@@ -151,6 +164,9 @@ static void gone(fy_record *record)
 {
     fy_stored *item = record->stored;
     ferry_store *s = item->store;
+    bool left = record->state == FY_DEPARTED && record->placed;
+    s->stats.lent += fy_place_is_leased(item, left);
+    item->returned = left && item->file != NULL;
     record->stored = NULL;
     item->record = NULL;
     fy_list_remove(&item->link);
@@ -176,8 +192,8 @@ static void *absent(ferry *f, ferry_object object)
 /* Whether the balancing layer runs the first of the next tasks later in this poll. */
 static bool runs_task_next(const ferry_store *s)
 {
-    return s->percolation == NULL && s->objects->running == NULL &&
-           fy_list_empty(&s->objects->round) && fy_list_empty(&s->objects->ready);
+    return !s->serves && s->objects->running == NULL && fy_list_empty(&s->objects->round) &&
+           fy_list_empty(&s->objects->ready);
 }
 
 /* Waits for writes only if memory holds more than a little above the budget: then objects come
@@ -187,12 +203,13 @@ static void residence_progress(ferry *f)
     enum { SPARE_PART = 16 };
     ferry_store *s = fy_store_of(f);
     uint64_t budget_bytes = s->stats.budget_bytes;
+    fy_places_progress(s);
     if (s->stats.resident_bytes > budget_bytes + budget_bytes / SPARE_PART)
         fy_store_make_room(s, 0);
     else
         fy_store_spare(s);
     const fy_stored *first = fy_store_read_ahead(s);
-    if (s->percolation != NULL)
+    if (s->serves)
         fy_jobs_serve(s);
     fy_jobs_start(s, runs_task_next(s) ? first : NULL);
 }

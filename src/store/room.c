@@ -13,7 +13,7 @@
 #include "balance/balance.h"
 #include "core/fail.h"
 #include "object/flat.h"
-#include "store/state.h"
+#include "store/places.h"
 
 enum {
     LOOKS = 64,
@@ -210,6 +210,11 @@ void fy_store_spare(ferry_store *s)
 
 void fy_stored_recycle(fy_stored *item)
 {
+    if (item->file != NULL)
+        fy_place_release(item);
+    item->parked = item->lease != 0;
+    if (item->parked)
+        return;
     if (item->size_class == 0)
         free(item);
     else

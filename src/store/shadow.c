@@ -1,16 +1,19 @@
 /* Shadows: the type that an object has while it is out. It has no unpack, since the rank to which
- * the image migrates unpacks it by the object's own type. */
+ * the image or its place migrates unpacks it by the object's own type. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "core/fail.h"
-#include "store/state.h"
+#include "store/places.h"
 
 static size_t shadow_packed_size(ferry *f, const void *data)
 {
     fy_stored *item = (fy_stored *)(uintptr_t)data;
     char why[FY_STORE_WHY_BYTES];
+    item->record->placed = fy_place_lend(item);
+    if (item->record->placed)
+        return sizeof(fy_image_place);
     if (fy_stored_read(item, why))
         return item->size_bytes;
     if (item->untold)
@@ -24,7 +27,10 @@ static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_by
 {
     const fy_stored *item = data;
     (void)f;
-    memcpy(buffer, item->image, size_bytes);
+    if (item->record->placed)
+        fy_place_write(item, buffer);
+    else
+        memcpy(buffer, item->image, size_bytes);
 }
 
 /* Frees nothing: `data` is the fy_stored, which is freed with the object's record. */

@@ -37,6 +37,9 @@
 /* A small image takes at most a part more than its data: one of this many (fy_image_is_small). */
 enum { FY_WASTE_PART = 32 };
 
+/* Alignment of a file that bypasses the page cache. */
+enum { FY_DIRECT_BYTES = 4096 };
+
 enum { FY_SIZE_CLASSES = 64, FY_DISK_THREADS = FY_CREW_MAX, FY_STORE_WHY_BYTES = 128 };
 
 typedef enum fy_work { FY_WORK_NONE, FY_WORK_QUEUED, FY_WORK_BUSY } fy_work;
@@ -68,8 +71,14 @@ typedef struct fy_stored {
     bool leaving;                /* its image is being written */
     bool kept;                   /* its image could not be written */
     bool ahead;                  /* its image is being read ahead, or was */
-    uint64_t image_bytes;        /* bytes with which its image is counted; 0: none */
-    uint64_t look; /* its rank in the last look ahead, if above the `look` of the store */
+    bool returned;               /* it has gone back to the rank of `file` as a place */
+    bool parked;                 /* its object is gone, and its place has a lease */
+    struct fy_file *file;        /* another rank's, that has its place; NULL: the store's own */
+    uint64_t lease;       /* under which this rank uses `file`, or `reader` the place; or 0 */
+    int reader;           /* under the crew's lock, as `lease` without `file` */
+    fy_link lent;         /* in `lent` of the store while `reader` has a lease */
+    uint64_t image_bytes; /* bytes with which its image is counted; 0: none */
+    uint64_t look;        /* its rank in the last look ahead, if above the `look` of the store */
     double load, granularity;
     void *image; /* NULL: not in memory */
     fy_job job;
@@ -104,14 +113,21 @@ struct ferry_store {
     ferry_object_ops flat;           /* those of flat types, before the store has replaced them */
     fy_link places[FY_SIZE_CLASSES]; /* free places, by size class */
     uint64_t end_bytes;              /* of the file's places */
-    fy_stored *last;         /* the object that ran last and may have another size now; or NULL */
-    uint64_t pause_ns;       /* no write begins before this time, since one has failed */
-    bool told_full;          /* a log line says so */
-    uint64_t leaving_bytes;  /* of images that are being written */
-    uint64_t ahead_bytes;    /* of images that are read ahead and not used yet */
-    uint32_t kept_count;     /* images that could not be written */
-    uint64_t look;           /* of the last look ahead */
-    ferry_store_stats stats; /* without the atomic counters */
+    fy_stored *last;           /* the object that ran last and may have another size now; or NULL */
+    uint64_t pause_ns;         /* no write begins before this time, since one has failed */
+    bool told_full;            /* a log line says so */
+    uint64_t leaving_bytes;    /* of images that are being written */
+    uint64_t ahead_bytes;      /* of images that are read ahead and not used yet */
+    uint32_t kept_count;       /* images that could not be written */
+    uint64_t look;             /* of the last look ahead */
+    ferry_store_stats stats;   /* without the atomic counters */
+    uint64_t number;           /* of its file, unlike those of all other stores */
+    fy_link lent;              /* places with a lease; under the crew's lock, as the next two */
+    uint64_t leases;           /* how many have begun */
+    struct fy_reader *readers; /* by rank; NULL: none */
+    atomic_bool offers;        /* a reader is to get an offer */
+    bool sweeps;               /* a rank is gone, and its leases are to end */
+    bool serves; /* this rank is a data server: it runs no tasks while there are engines */
     struct fy_percolation *percolation; /* stands on this store (ferry/percolation.h); or NULL */
     _Atomic uint64_t reads, read_bytes, read_errors;
     fy_type *shadows[FY_TYPES_MAX]; /* NULL: a type that was not given to the store */
@@ -159,6 +175,9 @@ void fy_buffers_end(ferry_store *s);
 /* Opens a new file without a name. If `direct` and the file system allows it, the file bypasses the
  * page cache, and `*align_bytes` is the alignment that it then needs. -1: errno says why. */
 int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes);
+
+/* The checksum of an image of this object. */
+uint64_t fy_image_sum(const void *image, uint64_t object, uint64_t size_bytes);
 
 /* Allocates an image of `data_bytes`, which begins with the data; freed with fy_buffer_give or
  * free. NULL: no memory. [any thread, lock not held] */
@@ -257,7 +276,7 @@ void fy_store_count(ferry_store *s, uint64_t more_bytes, uint64_t less_bytes);
 /* The image has left memory, or its object is gone: it is no longer counted. */
 void fy_stored_uncount(fy_stored *item);
 
-/* Gives the place of an object that is gone to the free places. */
+/* Gives the place of an object that is gone to the free places, when no rank reads it. */
 void fy_stored_recycle(fy_stored *item);
 
 /* Logs that an object is larger than the budget. */
@@ -271,6 +290,12 @@ static inline unsigned long long fy_stored_name(const fy_stored *item)
 {
     return (unsigned long long)item->record->object.word;
 }
+
+/* Makes a new item, without a record. NULL: no memory. */
+fy_stored *fy_stored_create(ferry_store *s, ferry_object object);
+
+/* Whether rank `rank` reads images of this store where they are. */
+bool fy_store_is_read_by(const ferry_store *s, int rank);
 
 /* Begins to manage the object of `record`. Without memory for that the object does not count in the
  * budget. */

@@ -6,9 +6,10 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/mix.h"
 #include "core/fail.h"
 #include "object/entry.h"
-#include "store/state.h"
+#include "store/places.h"
 
 static ferry_store *store_create(ferry *f, const ferry_store_options *options)
 {
@@ -18,10 +19,12 @@ static ferry_store *store_create(ferry *f, const ferry_store_options *options)
     s->f = f;
     s->objects = fy_objects_of(f);
     s->blind = (options->flags & FERRY_STORE_BLIND) != 0;
+    s->number = fy_mix(fy_mix(0, ferry_now(f)), (uint64_t)s->objects->rank);
     s->stats.budget_bytes = options->budget_bytes;
     fy_list_init(&s->resident);
     fy_list_init(&s->out);
     fy_list_init(&s->buffers);
+    fy_list_init(&s->lent);
     for (int i = 0; i < FY_SIZE_CLASSES; i++)
         fy_list_init(&s->places[i]);
     return s;
@@ -71,6 +74,7 @@ void fy_store_destroy(ferry_store *s)
     fy_jobs_end(s);
     fy_store_reap(s);
     fy_buffers_end(s);
+    fy_places_end(s);
     fy_jobs_close(s);
     free_all(&s->resident);
     free_all(&s->out);
@@ -131,6 +135,7 @@ int ferry_store_add(ferry_store *s, ferry_object_type type)
         return fy_fail(s->f, FERRY_ENOMEM, "store_add: no memory");
     if (known->plain)
         fy_buffers_serve(s, known);
+    fy_places_accept(s);
     ferry_object object;
     for (size_t index = 0; fy_object_next(s->f, type, &index, &object);) {
         fy_record *record = fy_entry_find(objects, object)->record;

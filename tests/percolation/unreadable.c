@@ -1,11 +1,10 @@
 /* Goal: an object whose image a data server cannot read fails its messages with the reason, is
  * kept, and stops nothing. Method: rank 0 is the server of 8 objects, most of them on disk, and
- * reads of one fail. The messages to the others run on the engines. When the disk works again, the
- * object has lost nothing but the message that failed. The job ends with status 1, since it has
- * lost that.
+ * the image of one is damaged. The messages to the others run on the engines. When the damage is
+ * undone, the object has lost nothing but the message that failed. The job ends with status 1,
+ * since it has lost that.
  *
  * Run as FERRY_RANKS=3 [FERRY_THREADS=1] unreadable. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@ typedef struct account {
     ferry_object objects[OBJECTS];
     ferry_store *store;
     ferry_handler end;
+    off_t bad_offset;
     bool over;
     int touched, ended, errors[OBJECTS];
 } account;
@@ -54,15 +54,13 @@ static void on_ended(ferry *f, void *arg, const ferry_receipt *receipt)
     a->ended++;
 }
 
-/* Where the image stands that cannot be read; UINT64_MAX: all can be. */
-static uint64_t bad_offset = UINT64_MAX;
-
-static ssize_t bad_read(int fd, void *buffer, size_t size_bytes, off_t offset)
+/* Changes a bit of the image that cannot be read, or changes it back. */
+static void damage(ferry *f, const account *a)
 {
-    if ((uint64_t)offset != bad_offset)
-        return pread(fd, buffer, size_bytes, offset);
-    errno = EIO;
-    return -1;
+    unsigned char byte = 0;
+    check(f, pread(a->store->disk.fd, &byte, 1, a->bad_offset) == 1, "read");
+    byte ^= 1;
+    check(f, pwrite(a->store->disk.fd, &byte, 1, a->bad_offset) == 1, "write");
 }
 
 static void fill(ferry *f, account *a)
@@ -77,8 +75,10 @@ static void fill(ferry *f, account *a)
     ferry_store_trim(a->store);
     const fy_record *record = fy_record_here(f, a->objects[BAD]);
     check(f, record != NULL && record->out, "where the object is");
-    bad_offset = record->stored->offset;
-    a->store->disk.read = bad_read;
+    while (a->store->leaving_bytes != 0)
+        (void)ferry_poll(f);
+    a->bad_offset = (off_t)record->stored->offset;
+    damage(f, a);
 }
 
 static void send_all(ferry *f, account *a, uint64_t round)
@@ -113,12 +113,12 @@ static void set_up(ferry *f, account *a)
     check(f, ferry_percolation_start(f, &percolation) == 0, "start");
 }
 
-/* The object that could not be read was not sent to an engine. */
+/* The object that could not be read was sent to an engine, which was to read it, or stayed. */
 static void check_sent(ferry *f)
 {
     ferry_percolation_stats stats = FERRY_PERCOLATION_STATS_DEFAULTS;
     check(f, ferry_percolation_stats_get(f, &stats) == 0, "counts");
-    check(f, stats.kept == 1 && stats.assembled == 2 * (OBJECTS - 1), "objects sent");
+    check(f, stats.kept <= 1 && stats.kept + stats.assembled == 2 * OBJECTS - 1, "objects sent");
     check(f, stats.assembled_bytes == stats.assembled * BYTES, "bytes sent");
 }
 
@@ -129,7 +129,7 @@ static void check_server(ferry *f, account *a)
     send_all(f, a, 0);
     for (int i = 0; i < OBJECTS; i++)
         check(f, a->errors[i] == (i == BAD ? FERRY_ESYSTEM : 0), "error");
-    bad_offset = UINT64_MAX;
+    damage(f, a);
     send_all(f, a, 1);
     while (ferry_object_count(f) != OBJECTS) /* they come back */
         (void)ferry_poll(f);
@@ -137,7 +137,7 @@ static void check_server(ferry *f, account *a)
     check(f, ferry_quiesce(f) == FERRY_ELOST, "quiesce");
     (void)snprintf(name, sizeof name, "%016llx", (unsigned long long)a->objects[BAD].word);
     check(f, strstr(ferry_error_message(f), name) != NULL, "name");
-    check(f, strstr(ferry_error_message(f), strerror(EIO)) != NULL, "cause");
+    check(f, strstr(ferry_error_message(f), "checksum") != NULL, "cause");
 }
 
 static int rank_main(ferry *f, int argc, char **argv)

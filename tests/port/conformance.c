@@ -410,7 +410,7 @@ static void deadline(fy_port *port)
     for (int i = 0; i < 100; i++) {
         fy_disk_outcome out = {.error = -1};
         bool writes = i % 2 == 1;
-        port->ops->host.disk(port, writes, 4096, &out);
+        port->ops->host.disk(port, fy_info_of(port).rank, writes, 4096, &out);
         fy_expect(out.error == 0 || out.error == (writes ? ENOSPC : EIO));
         fy_expect(out.damage == 0 || !writes);
     }

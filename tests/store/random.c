@@ -246,10 +246,11 @@ static int rank_main(ferry *f, int argc, char **argv)
         abort(); /* no status excuses it */
     if (ferry_rank(f) == 0)
         printf("random: seed %llu: right; rank 0 read %llu times, wrote %llu, at most %llu bytes "
-               "of %llu\n",
+               "of %llu; %llu objects came as places, %llu left so\n",
                (unsigned long long)seed, (unsigned long long)stats.reads,
                (unsigned long long)stats.writes, (unsigned long long)stats.peak_bytes,
-               (unsigned long long)stats.budget_bytes);
+               (unsigned long long)stats.budget_bytes, (unsigned long long)stats.taken,
+               (unsigned long long)stats.lent);
     free(a.objects);
     ferry_user_data_set(f, NULL); /* closing destroys objects */
     return 0;

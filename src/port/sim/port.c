@@ -289,11 +289,12 @@ static void sim_advance(fy_port *port, uint64_t ns)
     fy_actor_leave(rank);
 }
 
-static void sim_disk(fy_port *port, bool writes, uint64_t size_bytes, fy_disk_outcome *out)
+static void sim_disk(fy_port *port, int owner, bool writes, uint64_t size_bytes,
+                     fy_disk_outcome *out)
 {
     fy_sim_rank *rank = fy_sim_rank_of(port);
     const fy_actor *actor = fy_actor_enter(rank);
-    fy_sim_disk_call(rank, actor->clock_ns, writes, size_bytes, out);
+    fy_sim_disk_call(&rank->world->ranks[owner], actor->clock_ns, writes, size_bytes, out);
     fy_actor_leave(rank);
 }
 

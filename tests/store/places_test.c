@@ -1,0 +1,224 @@
+/* Goal: an object on disk migrates as the place of its image, and nothing is lost or read twice
+ * whatever happens before the image is read. Method: two ranks driven by one thread; rank 0 moves
+ * objects on disk to rank 1, while stores close, images are damaged and objects go back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+
+/* An object that must be on disk goes to a rank of the job. */
+static void move(test_job *job, const account *a, int from, int index, int to)
+{
+    assert_true(is_out(job->f[from], a->objects[index]));
+    assert_int_equal(ferry_object_move(job->f[from], a->objects[index], to), 0);
+    (void)job_settle(job);
+}
+
+/* Rank 1 has got an image, and an offer. From now on objects on disk go as places. */
+static void open_sharing(test_job *job, account a[2])
+{
+    job_open(job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++)
+        set_up(job->f[rank], &a[rank], BUDGET);
+    create_all(job->f[0], &a[0]);
+    settle_writes(job->f[0], &a[0]);
+    move(job, &a[0], 0, 0, 1);
+    assert_int_equal(stats_of(&a[0]).lent + stats_of(&a[1]).taken, 0);
+    assert_int_equal(stats_of(&a[0]).reads, 1);
+    assert_true(fy_store_is_read_by(a[0].store, 1));
+    assert_false(fy_store_is_read_by(a[1].store, 0));
+}
+
+/* The object gets a message from rank 0 and must have lost nothing. */
+static void use(test_job *job, account a[2], int index, int rank, uint64_t value)
+{
+    a[rank].last = 0;
+    send_add(job->f[0], &a[0], a[0].objects[index], value);
+    (void)job_settle(job);
+    assert_int_equal(a[0].error, 0);
+    assert_int_equal(a[rank].last, (uint64_t)index + value);
+}
+
+static size_t leases(const account *a)
+{
+    size_t count = 0;
+    for (const fy_link *link = a->store->lent.next; link != &a->store->lent; link = link->next)
+        count++;
+    return count;
+}
+
+static void test_store_sends_places(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_sharing(&job, a);
+    for (int i = 1; i < 4; i++)
+        move(&job, &a[0], 0, i, 1);
+    assert_int_equal(stats_of(&a[0]).lent, 3);
+    assert_int_equal(stats_of(&a[1]).taken, 3);
+    assert_int_equal(stats_of(&a[0]).reads, 1);
+    assert_int_equal(leases(&a[0]), 3);
+    for (int i = 1; i < 4; i++) {
+        assert_true(is_out(job.f[1], a[0].objects[i]));
+        assert_null(ferry_object_data(job.f[1], a[0].objects[i]));
+        assert_true(fy_record_here(job.f[1], a[0].objects[i])->stored->granularity == i);
+    }
+    uint64_t end_bytes = a[0].store->end_bytes;
+    use(&job, a, 2, 1, 100);
+    assert_int_equal(stats_of(&a[1]).reads, 1);
+    assert_int_equal(leases(&a[0]), 2);
+    /* It has a place of its own there now. The free one is used again. */
+    assert_null(fy_record_here(job.f[1], a[0].objects[2])->stored->file);
+    uint64_t *data = calloc(1, BYTES);
+    ferry_object more;
+    assert_non_null(data);
+    a[0].alive++;
+    assert_int_equal(ferry_object_create(job.f[0], a[0].type, data, &more), 0);
+    settle_writes(job.f[0], &a[0]);
+    assert_int_equal(a[0].store->end_bytes, end_bytes);
+    use(&job, a, 1, 1, 100);
+    use(&job, a, 3, 1, 100);
+    assert_int_equal(leases(&a[0]), 0);
+    job_close(&job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
+static void test_store_gets_places_back(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_sharing(&job, a);
+    move(&job, &a[0], 0, 1, 1);
+    uint64_t reads = stats_of(&a[0]).reads + stats_of(&a[1]).reads;
+    uint64_t objects = stats_of(&a[0]).objects;
+    move(&job, &a[0], 1, 1, 0);
+    assert_int_equal(stats_of(&a[0]).reads + stats_of(&a[1]).reads, reads);
+    assert_int_equal(stats_of(&a[0]).objects, objects + 1);
+    assert_int_equal(leases(&a[0]), 0);
+    assert_null(fy_record_here(job.f[0], a[0].objects[1])->stored->file);
+    use(&job, a, 1, 0, 100);
+    /* Destroyed where its place is another rank's. */
+    move(&job, &a[0], 0, 2, 1);
+    assert_int_equal(leases(&a[0]), 1);
+    assert_int_equal(ferry_object_destroy(job.f[1], a[0].objects[2]), 0);
+    (void)job_settle(&job);
+    assert_int_equal(leases(&a[0]), 0);
+    job_close(&job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
+static void flip(const account *a, off_t offset)
+{
+    unsigned char byte = 0;
+    CHECK(pread(a->store->disk.fd, &byte, 1, offset) == 1);
+    byte ^= 1;
+    CHECK(pwrite(a->store->disk.fd, &byte, 1, offset) == 1);
+}
+
+static void test_store_finds_damage_in_places(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    char name[32];
+    open_sharing(&job, a);
+    off_t offset = (off_t)fy_record_here(job.f[0], a[0].objects[1])->stored->offset;
+    (void)snprintf(name, sizeof name, "%016llx", (unsigned long long)a[0].objects[1].word);
+    move(&job, &a[0], 0, 1, 1);
+    flip(&a[0], offset + 500);
+    send_add(job.f[0], &a[0], a[0].objects[1], 100);
+    (void)job_settle(&job);
+    assert_int_equal(a[0].error, FERRY_ESYSTEM);
+    assert_non_null(strstr(ferry_error_message(job.f[1]), name));
+    assert_non_null(strstr(ferry_error_message(job.f[1]), "checksum"));
+    assert_true(is_out(job.f[1], a[0].objects[1]));
+    assert_int_equal(leases(&a[0]), 1);
+    flip(&a[0], offset + 500);
+    use(&job, a, 1, 1, 100);
+    job_close(&job);
+}
+
+static void test_store_reads_places_of_a_store_that_has_closed(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
+    open_sharing(&job, a);
+    move(&job, &a[0], 0, 1, 1);
+    move(&job, &a[0], 0, 2, 1);
+    assert_int_equal(ferry_store_close(a[0].store), 0);
+    use(&job, a, 1, 1, 100);
+    /* A place comes back to a rank whose store is another one. */
+    options.budget_bytes = BUDGET;
+    assert_int_equal(ferry_store_open(job.f[0], &options, &a[0].store), 0);
+    assert_int_equal(ferry_store_add(a[0].store, a[0].type), 0);
+    move(&job, &a[0], 1, 2, 0);
+    use(&job, a, 2, 0, 100);
+    job_close(&job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
+/* Rank 1 closes its store, and rank 0 does not know that yet. */
+static void test_store_takes_places_after_it_has_closed(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_sharing(&job, a);
+    assert_int_equal(ferry_store_close(a[1].store), 0);
+    move(&job, &a[0], 0, 1, 1);
+    assert_int_equal(stats_of(&a[0]).lent, 1);
+    assert_int_equal(leases(&a[0]), 0);
+    assert_int_equal(*(uint64_t *)ferry_object_data(job.f[1], a[0].objects[1]), 1);
+    assert_false(fy_store_is_read_by(a[0].store, 1));
+    move(&job, &a[0], 0, 2, 1);
+    assert_int_equal(stats_of(&a[0]).lent, 1);
+    use(&job, a, 1, 1, 100);
+    use(&job, a, 2, 1, 100);
+    job_close(&job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
+/* Another store than that of rank 1 must not be opened in its place. */
+static void test_store_refuses_files_that_it_cannot_know(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    job_open(&job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++)
+        set_up(job.f[rank], &a[rank], BUDGET);
+    a[0].store->disk.align_bytes = 512; /* rank 1 aligns otherwise */
+    create_all(job.f[0], &a[0]);
+    settle_writes(job.f[0], &a[0]);
+    for (int i = 0; i < 3; i++)
+        move(&job, &a[0], 0, i, 1);
+    assert_int_equal(stats_of(&a[0]).lent, 0);
+    assert_int_equal(stats_of(&a[0]).reads, 3);
+    for (int i = 0; i < 3; i++)
+        use(&job, a, i, 1, 100);
+    job_close(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_store_sends_places),
+        cmocka_unit_test(test_store_gets_places_back),
+        cmocka_unit_test(test_store_finds_damage_in_places),
+        cmocka_unit_test(test_store_reads_places_of_a_store_that_has_closed),
+        cmocka_unit_test(test_store_takes_places_after_it_has_closed),
+        cmocka_unit_test(test_store_refuses_files_that_it_cannot_know),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
