@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef FERRY_FUZZ
-enum { BYTES_MAX = 1 << 16, ROUNDS = 3000 };
+enum { BYTES_MAX = 1 << 16, ROUNDS = 1000, ROUNDS_WHOLE = 10000 };
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 {
     static uint8_t original[BYTES_MAX], bytes[BYTES_MAX];
     uint64_t random = 7;
+    int rounds = getenv("TESTS_WHOLE") == NULL ? ROUNDS : ROUNDS_WHOLE;
     for (int i = 1; i < argc; i++) {
         FILE *file = fopen(argv[i], "rb");
         size_t size = file == NULL ? 0 : fread(original, 1, sizeof original, file);
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
             return EXIT_FAILURE;
         (void)fclose(file);
         (void)LLVMFuzzerTestOneInput(original, size);
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             size_t now = size;
             memcpy(bytes, original, size);
             for (uint64_t n = 1 + next_random(&random) % 3; n > 0 && now > 0; n--)
