@@ -8,18 +8,6 @@
 #include "core/report/report.h"
 #include "object/object.h"
 
-/* The cost of an object for this rank (costs.c): a slot of a table. */
-typedef struct fy_cost {
-    uint64_t object;
-    uint64_t handler_ns;         /* wall time of its handlers */
-    uint64_t message_ns;         /* delivery and forwarding of messages to it */
-    uint64_t pack_ns, unpack_ns; /* of its moves, on either thread */
-    uint64_t transit_ns;         /* between its leaving elsewhere and its installation here */
-    uint32_t handled, forwarded; /* messages */
-    uint32_t in, out;            /* moves */
-    const char *type; /* its name, since the object may be gone later; NULL: never here */
-} fy_cost;
-
 typedef struct fy_moment {
     uint64_t start_ns, handler_ns; /* of all handlers so far: to be subtracted */
 } fy_moment;
@@ -52,13 +40,15 @@ static inline uint64_t fy_cost_now(const fy_objects *objects)
 }
 
 /* A handler has run since `start_ns`, for the message of that envelope. */
-void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns);
+void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint16_t handler,
+                     uint64_t start_ns);
 
-/* trail.c, while costs are counted: a handler has run; or a message has been sent, by the running
- * handler or by the program. */
-void fy_trail_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns,
-                      uint64_t passed_ns);
+/* trail.c, while costs are counted: a handler has run; or the running handler or the program has
+ * sent a message, or created an object. */
+void fy_trail_handled(fy_objects *objects, const fy_envelope *envelope, uint16_t handler,
+                      uint64_t start_ns, uint64_t passed_ns);
 void fy_trail_sent(fy_objects *objects, const fy_envelope *envelope, const ferry_message *message);
+void fy_trail_created(fy_objects *objects, ferry_object object);
 
 /* Brackets the work for a message. The time of handlers that run meanwhile is not counted with it.
  */

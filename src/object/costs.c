@@ -6,7 +6,6 @@
  * in a long run. Application thread only. */
 #include "object/object.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -56,7 +55,8 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object)
     return cost;
 }
 
-void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns)
+void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint16_t handler,
+                     uint64_t start_ns)
 {
     fy_profile *profile = fy_head_of(objects->f)->profile;
     uint32_t hops = envelope->hops;
@@ -66,7 +66,7 @@ void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t 
     cost->handled++;
     profile->hops[hops < FY_HOPS_COUNTED ? hops : FY_HOPS_COUNTED - 1]++;
     objects->costs->moment.handler_ns += passed;
-    fy_trail_handled(objects, envelope, start_ns, passed);
+    fy_trail_handled(objects, envelope, handler, start_ns, passed);
 }
 
 void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
@@ -85,25 +85,17 @@ fy_moment fy_cost_moment(const fy_objects *objects)
                : (fy_moment){fy_cost_now(objects), objects->costs->moment.handler_ns};
 }
 
-static void write_cost(const fy_cost *c, FILE *out)
-{
-    fprintf(out,
-            "object %016" PRIx64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-            " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %s\n",
-            c->object, c->handled, c->handler_ns, c->message_ns, c->pack_ns, c->unpack_ns,
-            c->transit_ns, c->forwarded, c->in, c->out, c->type != NULL ? c->type : "-");
-}
-
 void fy_costs_write(ferry *f, FILE *out)
 {
     const fy_objects *objects = fy_objects_of(f);
     if (objects->costs == NULL)
         return;
+    const fy_report_printer *printer = fy_head_of(f)->profile->printer;
     size_t index = 0;
     for (fy_cost *cost; (cost = fy_table_next(&objects->costs->table, &index)) != NULL;)
-        write_cost(cost, out);
+        printer->account(out, cost);
     if (objects->costs->others.handled != 0)
-        write_cost(&objects->costs->others, out);
+        printer->account(out, &objects->costs->others);
     const fy_trail *trail = &objects->costs->trail;
-    fy_head_of(f)->profile->printer->trail(out, trail->entries, trail->count, trail->missed);
+    printer->trail(out, trail->entries, trail->count, trail->missed);
 }

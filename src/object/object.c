@@ -2,6 +2,7 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/handler.h"
+#include "object/cost.h"
 #include "object/entry.h"
 #include "object/execution.h"
 #include "object/flat.h"
@@ -80,6 +81,8 @@ static int create(ferry *f, ferry_object_type type, void *data, ferry_object *ou
     entry->record = record;
     entry->hosted = 1;
     objects->count++;
+    if (objects->costs != NULL)
+        fy_trail_created(objects, object);
     *out = object;
     return 0;
 remove_entry:

@@ -72,7 +72,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
         uint64_t start_ns = fy_cost_now(objects);
         fy_run(f, what, index, call_handler, &call);
         if (objects->costs != NULL)
-            fy_cost_handled(objects, envelope, start_ns);
+            fy_cost_handled(objects, envelope, index, start_ns);
         fy_stats(f)->messages_handled++;
     }
     objects->running = NULL;

@@ -11,8 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The graph that `ferry scale` makes of the trace is consistent: every send is for an object, the
- * tasks are those of the objects, and the longest chain is no longer than all tasks. */
+/* The graph that `ferry scale` makes of the trace is consistent: every send is for an object, and
+ * the tasks are those of the objects. A task creates each late object once. The longest chain is no
+ * longer than all tasks. */
 static void check_graph(const trace_run *run)
 {
     scale_graph g;
@@ -38,7 +39,16 @@ static void check_graph(const trace_run *run)
     for (size_t i = 0; i < g.root_count; i++)
         if (g.roots[i].object >= g.object_count || g.roots[i].phase >= g.phases)
             abort();
-    if (count != g.task_count || g.root_count + g.send_count != g.task_count ||
+    size_t late = 0, created = 0;
+    for (size_t i = 0; i < g.object_count; i++)
+        late += g.objects[i].late;
+    for (size_t i = 0; i < g.task_count; i++) {
+        if (g.tasks[i].first > i || g.tasks[g.tasks[i].first].first != g.tasks[i].first)
+            abort();
+        for (uint32_t k = g.tasks[i].creates; k != SCALE_NONE && created <= late; created++)
+            k = g.objects[k].after;
+    }
+    if (late != created || count != g.task_count || g.root_count + g.send_count != g.task_count ||
         !scale_chain(&g, &chain_ns) || chain_ns > sum_ns)
         abort();
     scale_graph_fini(&g);

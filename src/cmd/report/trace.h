@@ -44,20 +44,23 @@ typedef struct trace_object {
     char *type;
 } trace_object;
 
-/* An entry of the trail of messages to objects: a handler that has run, or a message that was sent.
- * The sender is the next handler in the trail, or the program. */
+/* An entry of the trail of objects: a handler that has run, a message that was sent, or an object
+ * that was created. The sender or creator is the next handler in the trail, or the program. */
 typedef struct trace_trail {
     uint64_t object;
     uint64_t value;    /* nanoseconds of the handler, or bytes of the message */
     uint64_t start_ns; /* of a handler, by the job's clock */
     double load;       /* of a handler, as its scheduler was told; 0: it was told none */
-    uint32_t sequence; /* number of the message among those from its origin to the object */
+    uint32_t sequence; /* number of the message among those from its origin to the object;
+                          TRACE_CREATED: the object was created */
+    uint32_t handler;  /* that ran; 0 if the trace is of a version that did not record it */
     int32_t origin;    /* of a handler: the rank that sent its message. Of a message sent by a
                           handler: TRACE_BY_HANDLER. By the program after n quiescences:
                           TRACE_BY_PROGRAM - n */
 } trace_trail;
 
 enum { TRACE_BY_HANDLER = -1, TRACE_BY_PROGRAM = -2 };
+#define TRACE_CREATED UINT32_MAX
 
 typedef struct trace_stat {
     char *name;

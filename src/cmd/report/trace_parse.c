@@ -248,6 +248,12 @@ static bool read_trail(reader *r)
           !take_load(r, &e.load))))
         return false;
     e.sequence = (uint32_t)sequence;
+    if (e.origin >= 0 && r->at < r->end) {
+        uint64_t handler;
+        if (!take_number(r, "a handler", UINT16_MAX, &handler))
+            return false;
+        e.handler = (uint32_t)handler;
+    }
     trace_trail *larger = trace_grow(r->out->trail, r->out->trail_count, sizeof *larger);
     if (larger == NULL)
         return wrong(r, "no memory for a message");

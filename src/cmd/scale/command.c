@@ -179,6 +179,11 @@ static void print(const request *r, const scale_trace *t)
     if (t->missed > 0)
         printf("the trace lacks %" PRIu64 " messages; their tasks wait from the start\n",
                t->missed);
+    if (t->late > 0)
+        printf("tasks create %" PRIu64 " of the %" PRIu64
+               " objects; on other numbers of ranks they "
+               "may create others\n",
+               t->late, plan->objects);
     if (t->left_out > 0.01 * t->seconds)
         printf("not replayed: %.6g s of tasks and handlers without an object\n", t->left_out);
     printf("\n%7s  %-18s %12s %12s %10s %9s  %s\n", "ranks", "scheduler", "run time", "least",
@@ -215,9 +220,10 @@ static void print_json(const request *r, const scale_trace *t)
     const result *best = best_of(r);
     printf("{\"tasks\": %" PRIu64 ", \"objects\": %" PRIu64 ", \"seconds\": %.9g, "
            "\"traced_ranks\": %d, \"heaviest\": %.9g, \"left_out\": %.9g, \"messages\": %" PRIu64
-           ", \"phases\": %" PRIu32 ", \"chain\": %.9g, \"missed\": %" PRIu64 ",\n \"runs\": [",
+           ", \"phases\": %" PRIu32 ", \"chain\": %.9g, \"missed\": %" PRIu64
+           ", \"created\": %" PRIu64 ",\n \"runs\": [",
            t->plan->tasks, t->plan->objects, t->seconds, t->plan->ranks, t->heaviest, t->left_out,
-           t->plan->sends, t->plan->phases, t->chain, t->missed);
+           t->plan->sends, t->plan->phases, t->chain, t->missed, t->late);
     for (int i = 0; i < r->result_count; i++) {
         const result *one = &r->results[i];
         printf("%s\n  {\"ranks\": %d, \"scheduler\": ", i > 0 ? "," : "", one->ranks);

@@ -1,8 +1,9 @@
-/* Runs the recorded tasks as a program in the simulator. Objects begin on their first ranks, and
- * the scheduler moves them. The k-th message that an object gets starts its k-th task, from
- * whatever sender it comes. So an object that counted the messages of its neighbours does so again.
- * A task takes its recorded time, then sends its messages. The program's messages are sent phase by
- * phase, with a quiescence after each phase. */
+/* Runs the recorded tasks as a program in the simulator. Objects begin on their first ranks, or
+ * where the task runs that creates them, and the scheduler moves them. The k-th message to a
+ * handler of an object starts the k-th task of that handler, from whatever sender it comes. So an
+ * object that counted the messages of its neighbours does so again. A task takes its recorded time,
+ * then creates its objects and sends its messages. The program's messages are sent phase by phase,
+ * with a quiescence after each phase. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,24 +17,46 @@
 #include "cmd/cmd.h"
 #include "cmd/scale/scale.h"
 
-/* The data of an object. */
-typedef struct unit {
-    uint64_t next, end;      /* tasks that have not run */
-    unsigned char ballast[]; /* so that it takes the bytes of the option --bytes */
-} unit;
+/* A message to an object that no task has created yet. */
+typedef struct early {
+    struct early *after;
+    uint64_t task;
+    uint32_t bytes;
+} early;
+
+/* All ranks share this, since they are simulated in one process. */
+typedef struct common {
+    scale_plan *plan;
+    early **early;   /* lists, one for each object */
+    uint32_t *begun; /* tasks of a handler of an object; by the first of them */
+} common;
 
 /* The state of a rank. */
 typedef struct player {
     scale_plan *plan;
-    ferry_object *objects; /* made here */
-    scale_root *roots;     /* sent here, by phase */
+    early **early;
+    uint32_t *begun;
+    scale_root *roots; /* sent here, by phase */
     uint64_t count, root_count, ran;
     ferry_object_type type;
     ferry_handler handler;
 } player;
 
+/* Keeps a message until its object is created. */
+static int keep_early(const player *p, uint32_t object, uint32_t bytes, uint64_t task)
+{
+    early *e = malloc(sizeof *e);
+    if (e == NULL)
+        return FERRY_ENOMEM;
+    *e = (early){p->early[object], task, bytes};
+    p->early[object] = e;
+    return 0;
+}
+
 static int send_to(ferry *f, const player *p, uint32_t object, uint32_t bytes, uint64_t task)
 {
+    if (scale_names(p->plan)[object] == 0)
+        return keep_early(p, object, bytes, task);
     void *data = bytes == 0 ? NULL : calloc(1, bytes);
     if (bytes != 0 && data == NULL)
         return FERRY_ENOMEM;
@@ -45,25 +68,53 @@ static int send_to(ferry *f, const player *p, uint32_t object, uint32_t bytes, u
     return error;
 }
 
+static size_t unit_bytes(const scale_plan *plan)
+{
+    return plan->bytes > 0 ? (size_t)plan->bytes : 1;
+}
+
+static int replay_create(ferry *f, const player *p, uint64_t index)
+{
+    ferry_object object;
+    void *data = calloc(1, unit_bytes(p->plan));
+    if (data == NULL)
+        return FERRY_ENOMEM;
+    int error = ferry_object_create(f, p->type, data, &object);
+    if (error != 0) {
+        free(data);
+        return error;
+    }
+    scale_names(p->plan)[index] = object.word;
+    error = ferry_balance_add(f, object, NULL);
+    for (early *e; error == 0 && (e = p->early[index]) != NULL; free(e)) {
+        p->early[index] = e->after;
+        error = send_to(f, p, (uint32_t)index, e->bytes, e->task);
+    }
+    return error;
+}
+
 static void on_task(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
 {
     (void)object;
+    (void)data;
     (void)source;
-    (void)message;
     player *p = ferry_user_data(f);
-    unit *u = data;
-    if (u->next == u->end)
-        return;
-    const scale_task *task = &scale_tasks(p->plan)[u->next++];
+    const scale_object *objects = scale_objects(p->plan);
+    const scale_task *tasks = scale_tasks(p->plan);
+    uint32_t first = tasks[message->words[0]].first;
+    const scale_task *task = &tasks[first + p->begun[first]++];
     p->ran++;
     ferry_compute(f, (double)task->ns * 1e-9);
-    for (uint64_t i = task->first_send; i < task[1].first_send; i++) {
+    int error = 0;
+    for (uint32_t i = task->creates; i != SCALE_NONE && error == 0; i = objects[i].after)
+        error = replay_create(f, p, i);
+    for (uint64_t i = task->first_send; i < task[1].first_send && error == 0; i++) {
         const scale_send *send = &scale_sends(p->plan)[i];
-        int error = send_to(f, p, send->object, send->bytes, send->task);
-        if (error != 0)
-            fprintf(stderr, "ferry scale: rank %d: %s\n", ferry_rank(f), ferry_strerror(error));
+        error = send_to(f, p, send->object, send->bytes, send->task);
     }
+    if (error != 0)
+        fprintf(stderr, "ferry scale: rank %d: %s\n", ferry_rank(f), ferry_strerror(error));
 }
 
 /* The load that the scheduler of the traced run was told for the task of this message. */
@@ -72,13 +123,7 @@ static double load_of(ferry *f, const void *data, const ferry_message *message)
     (void)data;
     const scale_plan *plan = ((const player *)ferry_user_data(f))->plan;
     uint64_t task = message != NULL ? message->words[0] : plan->tasks;
-    return task < plan->tasks && scale_tasks(plan)[task].load > 0 ? scale_tasks(plan)[task].load
-                                                                  : 1;
-}
-
-static size_t unit_bytes(const scale_plan *plan)
-{
-    return sizeof(unit) + (size_t)plan->bytes;
+    return task < plan->tasks ? scale_tasks(plan)[task].load : 1;
 }
 
 static int rank_of(double place, int ranks)
@@ -155,32 +200,15 @@ static int take_roots(player *p, uint64_t first, int rank, int ranks)
     return 0;
 }
 
-static int replay_create(ferry *f, player *p, uint64_t index, ferry_object *out)
-{
-    const scale_object *from = &scale_objects(p->plan)[index];
-    unit *u = calloc(1, unit_bytes(p->plan));
-    if (u == NULL)
-        return FERRY_ENOMEM;
-    u->next = from->first_task;
-    u->end = from->first_task + from->tasks;
-    int error = ferry_object_create(f, p->type, u, out);
-    if (error != 0) {
-        free(u);
-        return error;
-    }
-    scale_names(p->plan)[index] = out->word;
-    return ferry_balance_add(f, *out, NULL);
-}
-
 static int create_all(ferry *f, player *p)
 {
     int rank = ferry_rank(f), ranks = ferry_ranks(f);
     uint64_t first = first_object(p->plan, rank, ranks);
     p->count = first_object(p->plan, rank + 1, ranks) - first;
-    p->objects = calloc(p->count + 1, sizeof *p->objects);
-    int error = p->objects == NULL ? FERRY_ENOMEM : take_roots(p, first, rank, ranks);
-    for (uint64_t i = 0; i < p->count && error == 0; i++)
-        error = replay_create(f, p, first + i, &p->objects[i]);
+    int error = take_roots(p, first, rank, ranks);
+    for (uint64_t i = first; i < first + p->count && error == 0; i++)
+        if (!scale_objects(p->plan)[i].late)
+            error = replay_create(f, p, i);
     return error;
 }
 
@@ -192,9 +220,9 @@ static int send_root(ferry *f, const player *p, const scale_root *root)
 /* Runs all phases. Sets the times, over all ranks, of the first message and of the last end. */
 static int run_all(ferry *f, player *p, uint64_t span_ns[2])
 {
-    int error = ferry_balance_enable(f, true);
-    if (error == 0)
-        error = ferry_barrier(f); /* every rank has made its objects: all names are in the plan */
+    int error = ferry_barrier(f); /* every rank has made its objects: all names are in the plan */
+    if (error == 0) /* after that, since ranks that wait for others would ask for work */
+        error = ferry_balance_enable(f, true);
     span_ns[0] = ferry_now(f);
     uint64_t i = 0;
     for (uint32_t phase = 0; phase < p->plan->phases && error == 0; phase++) {
@@ -225,13 +253,14 @@ static int replay_tell(ferry *f, player *p, const uint64_t span_ns[2])
     return error;
 }
 
-static int replay(ferry *f, scale_plan *plan)
+static int replay(ferry *f, const common *shared)
 {
+    scale_plan *plan = shared->plan;
     const ferry_object_ops ops = {.size = sizeof ops,
                                   .name = "task",
                                   .flat_bytes = unit_bytes(plan),
                                   .load = plan->loaded ? load_of : NULL};
-    player p = {.plan = plan};
+    player p = {.plan = plan, .early = shared->early, .begun = shared->begun};
     uint64_t span_ns[2];
     ferry_user_data_set(f, &p);
     int error = ferry_object_type_register(f, &ops, &p.type);
@@ -243,7 +272,6 @@ static int replay(ferry *f, scale_plan *plan)
         error = run_all(f, &p, span_ns);
     if (error == 0)
         error = replay_tell(f, &p, span_ns);
-    free(p.objects);
     free(p.roots);
     return error;
 }
@@ -258,21 +286,33 @@ static scale_plan *map(const char *fd)
     return at == MAP_FAILED ? NULL : at;
 }
 
+/* Maps the plan, without the names that another replay has left in it. */
+static int open_common(const char *fd, common *shared)
+{
+    shared->plan = map(fd);
+    if (shared->plan == NULL)
+        return FERRY_EINVAL;
+    memset(scale_names(shared->plan), 0, shared->plan->objects * sizeof(uint64_t));
+    shared->early = calloc(shared->plan->objects + 1, sizeof(early *));
+    shared->begun = calloc(shared->plan->tasks + 1, sizeof *shared->begun);
+    return shared->early != NULL && shared->begun != NULL ? 0 : FERRY_ENOMEM;
+}
+
 /* The simulated ranks share a process: rank 0 maps the plan for all. */
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
+    common shared = {.plan = NULL};
     int error = ferry_balance_choose(f, argv[3]);
     if (error != 0) {
         if (ferry_rank(f) == 0)
             fprintf(stderr, "ferry scale: --scheduler %s: %s\n", argv[3], ferry_error_message(f));
         return CMD_USAGE_STATUS;
     }
-    uint64_t address = ferry_rank(f) == 0 ? (uint64_t)(uintptr_t)map(argv[2]) : 0;
-    error = ferry_broadcast(f, 0, &address, sizeof address);
-    scale_plan *plan = (scale_plan *)(uintptr_t)address;
+    int opened = ferry_rank(f) == 0 ? open_common(argv[2], &shared) : FERRY_EINVAL;
+    error = ferry_broadcast(f, 0, &shared, sizeof shared);
     if (error == 0)
-        error = plan != NULL ? replay(f, plan) : FERRY_EINVAL;
+        error = shared.begun != NULL ? replay(f, &shared) : opened;
     if (error != 0)
         fprintf(stderr, "ferry scale: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
     return error != 0;

@@ -10,20 +10,28 @@
 
 enum { SCALE_ERROR_BYTES = TRACE_ERROR_BYTES, SCALE_TASKS_MAX = 20000000, SCALE_HOME_SHIFT = 44 };
 
-/* An object. Its tasks are a range of all tasks, in the order in which they ran. */
+#define SCALE_NONE UINT32_MAX /* no object */
+
+/* An object. Its tasks are a range of all tasks. Those of one handler stand together, in the order
+ * in which they ran. */
 typedef struct scale_object {
     uint64_t name; /* the bits from SCALE_HOME_SHIFT on are the rank that made it */
     uint64_t first_task, tasks;
-    int home;     /* its first rank in the traced run */
-    double place; /* from 0 to below 1: where it begins, on any number of ranks */
+    int home;       /* its first rank in the traced run */
+    bool late;      /* a task creates it, on its own rank */
+    uint32_t after; /* the next object that the same task creates, or SCALE_NONE */
+    double place;   /* from 0 to below 1: where it begins, on any number of ranks */
 } scale_object;
 
-/* A task. The k-th message to an object starts its k-th task. At its end the task sends the
- * messages from `first_send` to the `first_send` of the next task. */
+/* A task. The k-th message to a handler of an object starts the k-th task of that handler. At its
+ * end the task creates objects, and sends the messages from `first_send` to the `first_send` of the
+ * next task. */
 typedef struct scale_task {
     uint64_t ns;
     uint64_t first_send;
-    double load; /* as the scheduler was told; 0: it was told none */
+    double load;      /* as the scheduler was told; 0: it was told none */
+    uint32_t creates; /* the first object that it creates, or SCALE_NONE */
+    uint32_t first;   /* task of its object and handler */
 } scale_task;
 
 typedef struct scale_send {
@@ -90,6 +98,7 @@ typedef struct scale_trace {
     double chain;    /* the least run time on any number of ranks (scale_chain) */
     double left_out; /* seconds of tasks and handlers without an object */
     uint64_t missed; /* entries of the trail for which the trace had no room */
+    uint64_t late;   /* objects that tasks create */
 } scale_trace;
 
 /* Reads the trace in `folder`. False, with a line in `error`: it cannot be read, or has no task of
@@ -112,8 +121,8 @@ typedef struct scale_graph {
 bool scale_graph_make(const trace_run *run, scale_graph *out);
 void scale_graph_fini(scale_graph *graph);
 
-/* The run time if every object has a rank of its own and messages take no time. No schedule is
- * shorter. False: no memory. */
+/* The run time if every handler of every object has a rank of its own and messages take no time. No
+ * schedule is shorter. False: no memory. */
 bool scale_chain(const scale_graph *graph, uint64_t *ns);
 
 /* Simulates the plan on `ranks`. `free_net`: messages take no time. Returns the exit status. If it

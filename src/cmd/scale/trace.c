@@ -9,17 +9,19 @@
 
 #include "cmd/scale/scale.h"
 
-/* Each first rank has an equal part of the line from 0 to 1. Spreads its objects evenly over it. */
+/* Each first rank has an equal part of the line from 0 to 1. Spreads its objects evenly over it,
+ * but those that tasks create. */
 static void scale_trace_place(scale_object *objects, size_t count, int ranks)
 {
     for (size_t first = 0; first < count;) {
         int home = objects[first].home;
-        size_t end = first;
-        while (end < count && objects[end].home == home)
-            end++;
+        size_t end = first, early = 0, at = 0;
+        for (; end < count && objects[end].home == home; end++)
+            early += !objects[end].late;
         for (size_t i = first; i < end; i++) {
-            double part = (double)(i - first) / (double)(end - first);
+            double part = early == 0 ? 0.5 : fmin((double)at, (double)early - 0.5) / (double)early;
             objects[i].place = (home + part) / (double)ranks;
+            at += !objects[i].late;
         }
         first = end;
     }
@@ -61,6 +63,7 @@ static void sum_up(scale_trace *t, const trace_run *run, const scale_graph *g)
         for (uint64_t k = 0; k < g->objects[i].tasks; k++)
             seconds += (double)g->tasks[g->objects[i].first_task + k].ns * 1e-9;
         t->seconds += seconds;
+        t->late += g->objects[i].late;
         t->heaviest = fmax(t->heaviest, seconds);
     }
     for (int i = 0; i < run->ranks; i++) {
@@ -102,7 +105,7 @@ bool scale_trace_read(const char *folder, uint64_t bytes, scale_trace *out,
     uint64_t chain_ns = 0;
     bool good = made && is_good(&graph, t.seconds, folder, error);
     made = made && (!good || scale_chain(&graph, &chain_ns));
-    t.chain = (double)chain_ns * 1e-9;
+    t.chain = fmax((double)chain_ns * 1e-9, t.heaviest);
     if (!made || (good && !share(&t, &graph, bytes, run.ranks))) {
         (void)snprintf(error, SCALE_ERROR_BYTES, "%.4000s: no memory for its tasks: %s", folder,
                        strerror(errno));

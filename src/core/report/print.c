@@ -135,5 +135,6 @@ static bool print(FILE *file, const fy_report *reports, int count, fy_report_nam
 const fy_report_printer fy_report_print = {.version = FY_REPORT_VERSION,
                                            .print = print,
                                            .head = fy_report_head,
+                                           .account = fy_report_account,
                                            .trail = fy_report_trail,
                                            .tail = fy_report_tail};

@@ -16,7 +16,7 @@
 
 #define FY_REPORT_SYMBOL "fy_report_print"
 
-enum { FY_REPORT_VERSION = 3 };
+enum { FY_REPORT_VERSION = 4 };
 
 /* The account that a rank sends to rank 0 for the report. */
 typedef struct fy_report {
@@ -64,28 +64,43 @@ typedef struct fy_report_trace {
     size_t interval_count;
 } fy_report_trace;
 
-/* An entry of the trail of messages to objects: a handler that has run, or a message that was sent
- * (object/trail.c). */
+/* The cost of an object for this rank (object/costs.c): a slot of a table. */
+typedef struct fy_cost {
+    uint64_t object;
+    uint64_t handler_ns;         /* wall time of its handlers */
+    uint64_t message_ns;         /* delivery and forwarding of messages to it */
+    uint64_t pack_ns, unpack_ns; /* of its moves, on either thread */
+    uint64_t transit_ns;         /* between its leaving elsewhere and its installation here */
+    uint32_t handled, forwarded; /* messages */
+    uint32_t in, out;            /* moves */
+    const char *type; /* its name, since the object may be gone later; NULL: never here */
+} fy_cost;
+
+/* An entry of the trail of objects: a handler that has run, a message that was sent, or an object
+ * that was created (object/trail.c). */
 typedef struct fy_trail_entry {
     uint64_t object;
     uint64_t value;    /* ns that the handler took; bytes that were sent */
     uint64_t start_ns; /* of a handler */
     double load;       /* of a handler, as the scheduler was told; 0: it was not asked */
-    uint32_t sequence; /* of the message, among those from its origin to the object */
+    uint32_t sequence; /* of the message, among those from its origin to the object; trail.c */
     int32_t origin;    /* of a message that was handled; negative: it was sent here, trail.c */
+    uint32_t handler;  /* its number */
 } fy_trail_entry;
 
 /* `print`: the reports of `count` ranks; whether all could be written. The others write lines of a
- * trace file, in this order: head, then trail among those of the layers, then tail. */
+ * trace file, in this order: head, then accounts and trail among those of the layers, then tail. */
 typedef struct fy_report_printer {
     uint32_t version; /* first: port/plugin.h */
     bool (*print)(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name);
     void (*head)(FILE *file, const fy_report_trace *trace);
+    void (*account)(FILE *file, const fy_cost *cost);
     void (*trail)(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
     void (*tail)(FILE *file, const fy_report_trace *trace);
 } fy_report_printer;
 
 void fy_report_head(FILE *file, const fy_report_trace *trace);
+void fy_report_account(FILE *file, const fy_cost *cost);
 void fy_report_trail(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
 void fy_report_tail(FILE *file, const fy_report_trace *trace);
 

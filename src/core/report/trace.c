@@ -70,6 +70,15 @@ void fy_report_head(FILE *file, const fy_report_trace *trace)
         fprintf(file, "handler %u %s\n", i, trace->handlers[i]);
 }
 
+void fy_report_account(FILE *file, const fy_cost *c)
+{
+    fprintf(file,
+            "object %016" PRIx64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+            " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %s\n",
+            c->object, c->handled, c->handler_ns, c->message_ns, c->pack_ns, c->unpack_ns,
+            c->transit_ns, c->forwarded, c->in, c->out, c->type != NULL ? c->type : "-");
+}
+
 static char *put_decimal(char *at, uint64_t value)
 {
     char digits[20];
@@ -114,6 +123,8 @@ void fy_report_trail(FILE *file, const fy_trail_entry *entries, uint32_t count, 
             at = put_decimal(at, (uint32_t)e->load);
         else if (e->origin >= 0)
             at += snprintf(at, LINE_BYTES / 4, " %g", e->load);
+        if (e->origin >= 0)
+            at = put_decimal(at, e->handler);
         *at++ = '\n';
         (void)fwrite(line, 1, (size_t)(at - line), file);
     }
