@@ -378,8 +378,7 @@ rule_format()
 # The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the
 # data library and the plug-ins are linked to. The data library needs that and the core library
 # alone, exports ferry_ names and its layers, and the man pages of its functions say to link with it.
-# Schedulers need public names alone, and memory that a
-# simulation may refuse (base/alloc.h).
+# Schedulers need public names alone, and memory that a simulation may refuse (base/alloc.h).
 rule_library()
 {
     strip -o "$scratch/ferry.so" "$build/lib/libferry.so"
@@ -393,7 +392,7 @@ rule_library()
         "$build/lib/ferry/ferry-steer.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
         >"$scratch/needed"
     nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
-        awk '$NF ~ /^fy_/ && $NF !~ /^fy_[a-z_]*alloc$/ {
+        awk '$NF ~ /^fy_/ && $NF !~ /^fy_([a-z_]*alloc|double)$/ {
             print "ferry-schedulers.so: needs " $NF }' >>"$found"
     nm -D --defined-only "$scratch/ferry.so" | awk '$NF !~ /^ferry_/ { print $NF }' | sort |
         comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
