@@ -8,6 +8,12 @@ ferry=$1 synthetic=$2 traces=$3
 # list NAME COUNT FORMULA: NAME with a time per line; i counts from 0.
 list() { awk -v n="$2" "BEGIN { for (i = 0; i < n; i++) print $3 }" >"$work/$1"; }
 
+# 2 tasks of 2 s and 6 of 1 s on 2 ranks: the heavy rank has light tasks too, and 5 s are reached.
+list few 8 'i < 6 ? 1 : 2'
+expect 0 "$ferry" model -n 2 "$work/few"
+says out 'diffusion  *5 s .* 6 s .* 5 s'
+says out 'stealing  *5 s .* 6 s .* 5 s'
+
 list step 64 'i < 48 ? 1 : 2'
 expect 0 "$ferry" model -n 4 -t "$work/step"
 says out '64 tasks from 1 s to 2 s, 80 s together'

@@ -33,7 +33,7 @@ typedef struct setting {
     const model_tasks *tasks;
     const fy_fit *fit;
     const model_parameters *p;
-    double ranks, heavy, light; /* ranks */
+    double ranks, heavy, light; /* ranks; heavy ones are not rounded */
     double each;                /* tasks per rank, the mean */
     double attempt;
     double unbalanced; /* the run time of the heaviest block */
@@ -60,6 +60,15 @@ static double rounds_of(const setting *s, double locate, bool whole)
     double ahead = fmax(0, s->each * (s->fit->alpha - s->fit->beta) - locate);
     double queued = ahead / s->fit->alpha;
     return whole ? floor(floor(queued) * s->heavy / s->ranks) : queued * s->heavy / s->ranks;
+}
+
+/* The same ranks, of which whole ones are heavy. They may have more work than there is. */
+static setting rounded(const setting *s)
+{
+    setting whole = *s;
+    whole.heavy = fmin(fmax(round(s->heavy), 1), fmax(s->ranks - 1, 1));
+    whole.light = s->ranks - whole.heavy;
+    return whole;
 }
 
 /* All terms for a rank that runs `count` tasks in `work` seconds, and gives or takes `moves`
@@ -101,10 +110,11 @@ static void bounds_by_classes(const setting *s, model_prediction *out)
     const model_tasks *tasks = s->tasks;
     size_t gamma = s->fit->gamma;
     double asked = s->attempt == model_attempt(s->p, MODEL_STEALING) ? 1 : s->p->neighbours;
-    double farthest = s->attempt * (ceil((s->light - 1) / asked) + 1);
+    const setting whole = rounded(s);
+    double farthest = s->attempt * (ceil((whole.light - 1) / asked) + 1);
     out->lower = bound(s, s->attempt, false, tasks->seconds[gamma], tasks->seconds[0]);
     out->upper =
-        bound(s, farthest, true, tasks->seconds[tasks->count - 1], tasks->seconds[gamma - 1]);
+        bound(&whole, farthest, true, tasks->seconds[tasks->count - 1], tasks->seconds[gamma - 1]);
 }
 
 /* List scheduling: a rank without a task gets one that waits elsewhere, after one attempt. So until
@@ -113,7 +123,8 @@ static void bounds_by_list(const setting *s, model_prediction *out)
 {
     double heaviest = s->tasks->seconds[s->tasks->count - 1];
     double mean = s->tasks->total / s->ranks;
-    double taken = rounds_of(s, s->attempt, false);
+    const setting whole = rounded(s);
+    double taken = rounds_of(&whole, s->attempt, false);
     double late = fmin(s->unbalanced, mean + heaviest * (1 - 1 / s->ranks));
     out->lower = terms_of(s, s->even, s->each, 0, true);
     out->upper = terms_of(s, fmax(s->even, late), s->each + taken, taken + 1, true);
@@ -124,7 +135,7 @@ static setting make_setting(const model_tasks *tasks, const fy_fit *fit, const m
 {
     setting s = {.tasks = tasks, .fit = fit, .p = p, .ranks = ranks};
     double share = (double)(tasks->count - fit->gamma) / (double)tasks->count;
-    s.heavy = fmin(fmax(round(share * ranks), 1), fmax(ranks - 1, 1));
+    s.heavy = share * ranks;
     s.light = ranks - s.heavy;
     s.each = (double)tasks->count / ranks;
     s.attempt = model_attempt(p, scheduler);
