@@ -27,28 +27,11 @@ static const bench_launcher launchers[] = {
 };
 
 static const bench_case cases[] = {
-    {.name = "pending-timeouts",
-     .kind = BENCH_POLL,
-     .unit = BENCH_NS,
-     .ranks = 1,
-     .parts = 1,
-     .against = "none",
+    {"pending-timeouts", BENCH_POLL, BENCH_NS, 1, 0, 1, .against = "none",
      .aims = {{"reference", BENCH_RATIO_MAX, 1.05}}},
-    {.name = "tracked-8B",
-     .kind = BENCH_TRACKED,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 8,
-     .parts = 1,
-     .against = "requests",
+    {"tracked-8B", BENCH_TRACKED, BENCH_US, 2, 8, 1, .against = "requests",
      .aims = {{"reference", BENCH_RATIO_MAX, 1.15}}},
-    {.name = "background-8B",
-     .kind = BENCH_BACKGROUND,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 8,
-     .parts = 1,
-     .against = "polls"},
+    {"background-8B", BENCH_BACKGROUND, BENCH_US, 2, 8, 1, .against = "polls"},
 };
 
 static const struct test {
@@ -83,12 +66,12 @@ static bench_case *add(list *l, const char *before, const struct test *test,
     char *name = l->names[l->count];
     bench_case *which = &l->cases[l->count++];
     snprintf(name, NAME_BYTES, "%s%s-%s", before, test->name, size->name);
-    *which = (bench_case){.name = name,
-                          .kind = test->kind,
-                          .unit = BENCH_US,
-                          .ranks = 2,
-                          .size_bytes = size->bytes,
-                          .parts = test->parts,
+    *which = (bench_case){name,
+                          test->kind,
+                          BENCH_US,
+                          2,
+                          size->bytes,
+                          test->parts,
                           .aims = {{"*", BENCH_RATIO_MAX, 1}}};
     return which;
 }

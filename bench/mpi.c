@@ -51,18 +51,9 @@ static const bench_launcher movers_mpich[] = {
 };
 
 static const bench_case hidden[] = {
-    {.name = "exposed-sleep-128x8",
-     .kind = BENCH_EXPOSED_SLEEP,
-     .unit = BENCH_PERCENT,
-     .ranks = 2,
-     .size_bytes = 128,
+    {"exposed-sleep-128x8", BENCH_EXPOSED_SLEEP, BENCH_PERCENT, 2, 128,
      .aims = {{"*", BENCH_OURS_MAX, 10}}},
-    {.name = "exposed-128x8",
-     .kind = BENCH_EXPOSED,
-     .unit = BENCH_PERCENT,
-     .ranks = 2,
-     .size_bytes = 128,
-     .aims = {{"*", BENCH_OURS_MAX, 10}}},
+    {"exposed-128x8", BENCH_EXPOSED, BENCH_PERCENT, 2, 128, .aims = {{"*", BENCH_OURS_MAX, 10}}},
 };
 
 #define REQUEST(called, size)                                                                      \

@@ -32,6 +32,7 @@ typedef struct bench_aim {
     double value;
 } bench_aim;
 
+/* Tables write the fields up to `parts` in this order, without names. */
 typedef struct bench_case {
     const char *name;
     bench_kind kind;

@@ -47,36 +47,13 @@ static void reduce_scatter(collectives_side *s, size_t size_bytes, int root)
                                   size_bytes / sizeof(double)));
 }
 
-#define TIMED(fn)                                                                                  \
-    static double time_##fn(void *context, const bench_job *job)                                   \
-    {                                                                                              \
-        return collectives_time(context, job, fn);                                                 \
-    }
-TIMED(broadcast)
-TIMED(allreduce)
-TIMED(alltoall)
-TIMED(gatherv)
-TIMED(reduce_scatter)
-
 static int rank_main(ferry *f, int argc, char **argv)
 {
     collectives_side s = {.library = f, .rank = ferry_rank(f), .ranks = ferry_ranks(f)};
     bench_board *board = bench_board_open();
     (void)argc;
     (void)argv;
-    if (board == NULL || !collectives_buffers(&s))
-        return 1;
-    bench_pin(s.rank);
-    bench_team team = {.board = board, .rank = s.rank, .context = &s};
-    team.kinds[BENCH_BROADCAST] = time_broadcast;
-    team.kinds[BENCH_ALLREDUCE] = time_allreduce;
-    team.kinds[BENCH_ALLTOALL] = time_alltoall;
-    team.kinds[BENCH_GATHERV] = time_gatherv;
-    team.kinds[BENCH_REDUCE_SCATTER] = time_reduce_scatter;
-    bench_team_serve(&team);
-    free(s.in);
-    free(s.out);
-    return 0;
+    return board == NULL ? 1 : collectives_serve(&s, board);
 }
 
 int main(int argc, char **argv)

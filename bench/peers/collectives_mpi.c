@@ -41,35 +41,12 @@ static void reduce_scatter(collectives_side *s, size_t size_bytes, int root)
                              MPI_COMM_WORLD);
 }
 
-#define TIMED(fn)                                                                                  \
-    static double time_##fn(void *context, const bench_job *job)                                   \
-    {                                                                                              \
-        return collectives_time(context, job, fn);                                                 \
-    }
-TIMED(broadcast)
-TIMED(allreduce)
-TIMED(alltoall)
-TIMED(gatherv)
-TIMED(reduce_scatter)
-
 static int serve(bench_board *board)
 {
     collectives_side s = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.ranks);
-    if (!collectives_buffers(&s))
-        return 1;
-    bench_pin(s.rank);
-    bench_team team = {.board = board, .rank = s.rank, .context = &s};
-    team.kinds[BENCH_BROADCAST] = time_broadcast;
-    team.kinds[BENCH_ALLREDUCE] = time_allreduce;
-    team.kinds[BENCH_ALLTOALL] = time_alltoall;
-    team.kinds[BENCH_GATHERV] = time_gatherv;
-    team.kinds[BENCH_REDUCE_SCATTER] = time_reduce_scatter;
-    bench_team_serve(&team);
-    free(s.in);
-    free(s.out);
-    return 0;
+    return collectives_serve(&s, board);
 }
 
 int main(int argc, char **argv)

@@ -44,4 +44,36 @@ static inline double collectives_time(collectives_side *s, const bench_job *job,
     return (double)(bench_now() - start);
 }
 
+/* The operations, in the file that includes this one. */
+static collectives_fn broadcast, allreduce, alltoall, gatherv, reduce_scatter;
+
+#define TIMED(fn)                                                                                  \
+    static double time_##fn(void *context, const bench_job *job)                                   \
+    {                                                                                              \
+        return collectives_time(context, job, fn);                                                 \
+    }
+TIMED(broadcast)
+TIMED(allreduce)
+TIMED(alltoall)
+TIMED(gatherv)
+TIMED(reduce_scatter)
+
+/* Serves the jobs of `board` as rank `s->rank`. Returns the exit status. */
+static int collectives_serve(collectives_side *s, bench_board *board)
+{
+    if (!collectives_buffers(s))
+        return 1;
+    bench_pin(s->rank);
+    bench_team team = {.board = board, .rank = s->rank, .context = s};
+    team.kinds[BENCH_BROADCAST] = time_broadcast;
+    team.kinds[BENCH_ALLREDUCE] = time_allreduce;
+    team.kinds[BENCH_ALLTOALL] = time_alltoall;
+    team.kinds[BENCH_GATHERV] = time_gatherv;
+    team.kinds[BENCH_REDUCE_SCATTER] = time_reduce_scatter;
+    bench_team_serve(&team);
+    free(s->in);
+    free(s->out);
+    return 0;
+}
+
 #endif
