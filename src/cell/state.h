@@ -268,7 +268,7 @@ typedef struct fy_cells {
     _Atomic uint64_t *registry; /* as on the board, which a program may overwrite */
     uint32_t registry_capacity;
     uint32_t *free_indices;
-    uint32_t free_count, free_capacity;
+    uint32_t free_count;
     size_t alive;
     fy_table names; /* without shared memory: the addresses of the live parcels */
     /* Waiting. */

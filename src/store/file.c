@@ -144,28 +144,16 @@ static ssize_t read_some(fy_stored *item, void *bytes, size_t size_bytes, off_t 
     return count;
 }
 
-static int write_all(fy_stored *item, size_t size_bytes)
+/* Writes or reads the image. Returns 0; -1: the file ends too early; else errno. */
+static int move_image(fy_stored *item, size_t size_bytes, bool writes)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = write_some(item, (const unsigned char *)item->image + done,
-                                   size_bytes - done, (off_t)(item->offset + done));
+        unsigned char *at = (unsigned char *)item->image + done;
+        off_t offset = (off_t)(item->offset + done);
+        ssize_t count = writes ? write_some(item, at, size_bytes - done, offset)
+                               : read_some(item, at, size_bytes - done, offset);
         if (count == 0)
-            return ENOSPC;
-        if (count < 0 && errno != EINTR)
-            return errno;
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return 0;
-}
-
-/* Returns 0; -1: the file ends too early; else errno. */
-static int read_all(fy_stored *item, size_t size_bytes)
-{
-    for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = read_some(item, (unsigned char *)item->image + done, size_bytes - done,
-                                  (off_t)(item->offset + done));
-        if (count == 0)
-            return -1;
+            return writes ? ENOSPC : -1;
         if (count < 0 && errno != EINTR)
             return errno;
         done += count > 0 ? (size_t)count : 0;
@@ -225,7 +213,7 @@ int fy_stored_pack(fy_stored *item)
 int fy_stored_put(fy_stored *item)
 {
     item->sum = fy_image_sum(item->image, item->object, item->image_bytes);
-    return write_all(item, bytes_of(item->store, item->image_bytes));
+    return move_image(item, bytes_of(item->store, item->image_bytes), true);
 }
 
 /* Whether the image is the one that was written last. */
@@ -240,7 +228,7 @@ static bool file_check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
 
 static bool try_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
-    int error = read_all(item, bytes_of(item->store, item->size_bytes));
+    int error = move_image(item, bytes_of(item->store, item->size_bytes), false);
     if (error == 0)
         return file_check(item, why);
     (void)snprintf(why, FY_STORE_WHY_BYTES, "%s",

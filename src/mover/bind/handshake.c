@@ -326,6 +326,18 @@ int fy_mover_handshake(ferry_mover *m)
     return explain(m);
 }
 
+/* Notes that `source` no longer reads its channel. Returns how many ranks still read theirs. */
+static size_t readers_left(fy_retired *retired, int source)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < retired->count; i++) {
+        if (retired->ranks[i] == source)
+            retired->ranks[i] = -1;
+        left += retired->ranks[i] >= 0;
+    }
+    return left;
+}
+
 /* Notes that `source` no longer reads its channel. Frees the channels when no target does. */
 void fy_done_take(ferry *f, int source, uint64_t name)
 {
@@ -334,13 +346,7 @@ void fy_done_take(ferry *f, int source, uint64_t name)
         fy_retired *retired = *at;
         if (fy_mover_name(retired->number, retired->round) != name)
             continue;
-        size_t left = 0;
-        for (size_t i = 0; i < retired->count; i++) {
-            if (retired->ranks[i] == source)
-                retired->ranks[i] = -1;
-            left += retired->ranks[i] >= 0;
-        }
-        if (left == 0) {
+        if (readers_left(retired, source) == 0) {
             *at = retired->next;
             (void)ferry_free(f, retired->channels);
             free(retired);
@@ -348,11 +354,8 @@ void fy_done_take(ferry *f, int source, uint64_t name)
         return;
     }
     ferry_mover *m = fy_movers_find(movers, number_of(name));
-    if (m == NULL || m->round != round_of(name) || m->bound.retired == NULL)
-        return;
-    for (size_t i = 0; i < m->bound.retired->count; i++)
-        if (m->bound.retired->ranks[i] == source)
-            m->bound.retired->ranks[i] = -1;
+    if (m != NULL && m->round == round_of(name) && m->bound.retired != NULL)
+        (void)readers_left(m->bound.retired, source);
 }
 
 void fy_loss_take(ferry *f, int source, uint64_t name, int error)

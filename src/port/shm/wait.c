@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/relax.h"
 
 #define SPINS 20
 #define YIELDS 40
@@ -42,15 +43,6 @@
 /* The longest sleep: what should end it may be in memory that was overwritten. */
 #define SLEEP_MAX_NS 1000000000u
 #define AWAKE_DECISIONS 200 /* after so many waits without sleep senders need no fence */
-
-static void pause_briefly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static uint64_t now_repaired(shm_port *p, fy_thread thread)
 {
@@ -221,7 +213,7 @@ static bool look(shm_port *p, uint64_t deadline_ns)
     for (int i = 0; i < SPINS && !p->crowded; i++) {
         if (app_sees(p))
             return true;
-        pause_briefly();
+        fy_relax();
     }
     uint64_t before = now_repaired(p, FY_APP);
     bool alone = !p->crowded;
