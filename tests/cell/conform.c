@@ -1,20 +1,12 @@
 /* Goal: cells mean the same wherever their rank is. Method: one program, run with ranks as
  * processes and as threads, which share memory, and in the simulator, where they do not; every rank
  * works on cells of every rank. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ferry/ferry.h>
 
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "conform.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    exit(1);
-}
-
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
+#include "../support/check_at.h"
 
 static ferry_parcel make(ferry *f, uint64_t value)
 {

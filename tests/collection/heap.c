@@ -2,12 +2,12 @@
  * Method: elements go from rank to rank by chance. Each carries its own address, a pattern, and how
  * often it was unpacked. At times an element replaces its data, in the heap or outside it. The heap
  * is so small that blocks which are never freed would fill it. Arguments: hops, seed. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ferry/ferry.h>
 
+#include "../support/check_at.h"
 #include "../support/random.h"
 
 enum { ELEMENTS = 12, BYTES = 16 << 10 };
@@ -25,15 +25,6 @@ typedef struct world {
     ferry_handler go;
     uint64_t random, hops, done;
 } world;
-
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "heap.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    ferry_abort(f, 1, text);
-}
-
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
 
 static block *make_block(ferry *f, bool in_heap)
 {

@@ -6,21 +6,13 @@
  * old element to rank 1, where it comes second. Then rank 1 removes the element of the index: the
  * new one, since the old one has been removed already. Both must end.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
 
+#include "../support/check_at.h"
+
 enum { HOME, TARGET, HOLDER, RANKS };
-
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "insert_again.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    ferry_abort(f, 1, text);
-}
-
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
 
 static void *make(ferry *f, ferry_element *e, void *arg, const void *bytes, size_t size_bytes)
 {

@@ -3,12 +3,12 @@
  * other in numbered order. Mites are inserted and removed at random while their reductions run, and
  * get tracked messages. At the end the test counts and compares what each element has. Arguments:
  * steps, seed. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ferry/ferry.h>
 
+#include "../support/check_at.h"
 #include "../support/random.h"
 
 enum { SIDE_I = 6, SIDE_J = 4, TILES = SIDE_I * SIDE_J, MITES = 40, FIRST = 3, RANKS = 32 };
@@ -37,15 +37,6 @@ static world *world_of(ferry *f)
 {
     return ferry_user_data(f);
 }
-
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "world.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    ferry_abort(f, 1, text);
-}
-
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
 
 static uint64_t number_of(ferry_index index)
 {

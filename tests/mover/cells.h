@@ -8,17 +8,7 @@
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
-#define CHECK(condition) check_that(f, condition, #condition, __FILE__, __LINE__)
-
-static inline void check_that(ferry *f, bool condition, const char *text, const char *file,
-                              int line)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "%s:%d: rank %d: CHECK failed: %s (%s)\n", file, line, ferry_rank(f), text,
-            ferry_error_message(f));
-    abort();
-}
+#include "check_that.h"
 
 static inline double value_of(ferry_point p, int dims, int round)
 {

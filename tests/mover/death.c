@@ -15,16 +15,7 @@
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
-#define CHECK(condition) check_that(f, condition, #condition, __LINE__)
-
-static void check_that(ferry *f, bool condition, const char *text, int line)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "death.c:%d: rank %d: CHECK failed: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    abort();
-}
+#include "check_that.h"
 
 static void note(ferry *f, void *arg, const ferry_peer_event *event)
 {

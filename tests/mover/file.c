@@ -15,19 +15,8 @@
 #include <ferry/ferry.h>
 #include <ferry/mover_file.h>
 
+#include "check_that.h"
 #include "dice.h"
-
-#define CHECK(condition) check_that(f, condition, #condition, __LINE__)
-
-static void check_that(ferry *f, bool condition, const char *text, int line)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "file.c:%d: rank %d: CHECK failed: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    abort();
-}
-
 #include "shares.h"
 
 static double value_of(ferry_point p)

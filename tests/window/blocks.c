@@ -10,16 +10,9 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/check_at.h"
+
 enum { ROWS = 21, COLUMNS = 17, ROUNDS = 6, FIRST = 5, NUMBERS_MAX = 3 };
-
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "blocks.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    exit(1);
-}
-
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
 
 typedef struct cell {
     int64_t numbers[NUMBERS_MAX];

@@ -8,16 +8,9 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/check_at.h"
+
 enum { ROUNDS = 40, BIG = 100003, CROWD = 4000 };
-
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "conform.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    exit(1);
-}
-
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
 
 static ferry_window *create(ferry *f, const ferry_window_value *values, size_t count)
 {
