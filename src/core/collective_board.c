@@ -1,4 +1,5 @@
-/* Collectives by the board: barriers and small allreduces of ranks that all share memory.
+/* Collectives by the board, of ranks that all share memory: barriers, and collectives of few values
+ * in which each rank waits for all others.
  *
  * Each rank has a board. All ranks can read it, and only its rank writes it. A call is one line of
  * the board: the number of the call, its kind and arguments, and the rank's values. A rank that has
@@ -127,12 +128,22 @@ __attribute__((cold)) int fy_collective_board_init(ferry *f)
     return 0;
 }
 
+/* How much each rank writes for a call with pieces of `size_bytes`. SIZE_MAX: it goes by frames. */
+static size_t written_bytes(const ferry_collective *what, size_t size_bytes, int ranks)
+{
+    unsigned kind = 1u << what->kind;
+    if (kind & (1u << FERRY_ALLREDUCE | 1u << FERRY_ALLGATHER))
+        return size_bytes;
+    if (kind & (1u << FERRY_ALLTOALL | 1u << FERRY_REDUCE_SCATTER) && what->in_counts == NULL)
+        return size_bytes * (size_t)ranks;
+    return what->kind == FERRY_BARRIER ? 0 : SIZE_MAX;
+}
+
 bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
 {
-    if (f->collectives.boards == NULL || f->collectives.group->size > RANKS_MAX)
-        return false;
-    return what->kind == FERRY_BARRIER ||
-           (what->kind == FERRY_ALLREDUCE && size_bytes <= VALUE_BYTES);
+    int ranks = f->collectives.group->size;
+    return f->collectives.boards != NULL && ranks <= RANKS_MAX &&
+           written_bytes(what, size_bytes, ranks) <= VALUE_BYTES;
 }
 
 static void wake_sleepers(ferry *f, const fy_collective *c)
@@ -294,15 +305,25 @@ static const void *combine_all(const fy_collective *c, const void **at, int rank
     return at[0];
 }
 
-/* Combines the values where they stand: their lines are written again only after this rank's next
- * call. */
+/* Reads the values where they stand: their lines are written again only after this rank's next
+ * call. Combines pieces as exchange.c does. */
 static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
 {
     _Alignas(16) unsigned char room[RANKS_MAX][VALUE_BYTES];
     const void *at[RANKS_MAX];
-    for (int i = 0; i < c->ranks; i++)
-        at[i] = board_of(f, fy_group_rank(c->group, i))->lines[turn % 2].value;
-    copy_values(c->what.out, combine_all(c, at, c->ranks, room), c->size_bytes);
+    ferry_collective_kind kind = c->what.kind;
+    size_t size = c->size_bytes;
+    size_t from = kind >= FERRY_ALLTOALL ? size * (size_t)c->self : 0; /* this rank's piece */
+    unsigned char *out = c->what.out, *to = out;
+    for (int i = 0; i < c->ranks; i++) {
+        at[i] = board_of(f, fy_group_rank(c->group, i))->lines[turn % 2].value + from;
+        if (kind == FERRY_REDUCE_SCATTER && i > 0)
+            fy_collective_combine(c, out, out, at[i], size);
+        else if (kind != FERRY_ALLREDUCE)
+            to = (unsigned char *)memcpy(to, at[i], size) + size;
+    }
+    if (kind == FERRY_ALLREDUCE)
+        copy_values(out, combine_all(c, at, c->ranks, room), size);
 }
 
 void fy_collective_board_run(ferry *f, fy_collective *c)
@@ -311,9 +332,10 @@ void fy_collective_board_run(ferry *f, fy_collective *c)
         return;
     uint32_t turn = f->collectives.turn;
     line *kept = kept_line(f, turn);
+    size_t bytes = written_bytes(&c->what, c->size_bytes, c->ranks);
     write_call(kept->call, &c->call);
-    if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
-        copy_values(kept->value, c->what.in, c->size_bytes);
+    if (bytes > 0)
+        copy_values(kept->value, c->what.in, bytes);
     kept->number = c->number;
     publish(&board_of(f, f->head.rank)->lines[turn % 2], kept);
     await_all(f, c, turn);
@@ -322,6 +344,6 @@ void fy_collective_board_run(ferry *f, fy_collective *c)
     /* Only a call that all ranks have completed counts as a turn, so all agree which line is next.
      */
     f->collectives.turn++;
-    if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
+    if (bytes > 0)
         read_values(f, c, turn);
 }
