@@ -2,7 +2,8 @@
 # Prints what FERRY_STEER gains, one line per experiment, as CSV: run times in ms with the usual
 # quantum, with steering that begins there, and with the best of all fixed quanta. The programs are
 # those of foresight.sh, and the synthetic benchmark with tasks of 1 and 2 s. They run on a
-# simulated 100 Mb/s Ethernet where each look of a helper takes 5 us from the task.
+# simulated 100 Mb/s Ethernet where each look of a helper takes 5 us from the task. A run of uts
+# differs by 5% when its tasks have 2% more nodes, so its times are means over nine sizes of tasks.
 #
 #     steer.sh FERRY SYNTHETIC MESH STEPS UTS
 #
@@ -25,11 +26,13 @@ run()
     mesh) $sim "$mesh" --input "$input" --point-cost 60000 --subdomains 512 --size 5 \
         --work-share 0 --feature=-60,5720,200,2 ;;
     steps) $sim "$steps" --refine 100 ;;
-    uts) $sim "$uts" --tree T1 --node-ns 10000 --grain 500 ;;
+    uts) for grain in ${GRAINS:-460 470 480 490 500 510 520 530 540}; do
+        $sim "$uts" --tree T1 --node-ns 10000 --grain "$grain"
+    done ;;
     esac 2>/dev/null | sed -n 's/.*makespan \([0-9.]*\) ms, bound.*/\1/p
         s/^makespan \([0-9.]*\) s.*/\1e3/p
         s/.*%: \([0-9.]*\) ms, at least.*/\1/p
-        s/^.* ranks: \([0-9.]*\) ms.*/\1/p'
+        s/^.* ranks: \([0-9.]*\) ms.*/\1/p' | awk '{ sum += $1 } END { print sum / NR }'
 }
 
 echo "program,ranks,usual_ms,steered_ms,best_ms,best_quantum"
