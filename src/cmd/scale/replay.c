@@ -298,6 +298,16 @@ static int open_common(const char *fd, common *shared)
     return shared->early != NULL && shared->begun != NULL ? 0 : FERRY_ENOMEM;
 }
 
+/* After the last collective call no rank uses it any more. */
+static void close_common(common *shared)
+{
+    for (uint64_t i = 0; i < shared->plan->objects; i++)
+        for (early *e; (e = shared->early[i]) != NULL; free(e))
+            shared->early[i] = e->after;
+    free(shared->early);
+    free(shared->begun);
+}
+
 /* The simulated ranks share a process: rank 0 maps the plan for all. */
 static int rank_main(ferry *f, int argc, char **argv)
 {
@@ -312,7 +322,9 @@ static int rank_main(ferry *f, int argc, char **argv)
     int opened = ferry_rank(f) == 0 ? open_common(argv[2], &shared) : FERRY_EINVAL;
     error = ferry_broadcast(f, 0, &shared, sizeof shared);
     if (error == 0)
-        error = shared.begun != NULL ? replay(f, &shared) : opened;
+        error = shared.early != NULL && shared.begun != NULL ? replay(f, &shared) : opened;
+    if (error == 0 && ferry_rank(f) == 0)
+        close_common(&shared);
     if (error != 0)
         fprintf(stderr, "ferry scale: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
     return error != 0;
