@@ -24,6 +24,8 @@ static void end(fy_stored *item)
 {
     fy_list_remove(&item->lent);
     item->lease = 0;
+    item->store->due_bytes -= item->due_bytes;
+    item->due_bytes = 0;
 }
 
 /* Whether the image is in the file alone. [lock held] */
@@ -53,6 +55,8 @@ static bool lend(ferry_store *s, fy_stored *item, int rank)
     item->lease = ++s->leases;
     item->reader = rank;
     fy_list_insert(&s->lent, &item->lent);
+    item->due_bytes = item->size_bytes;
+    s->due_bytes += item->size_bytes;
     return true;
 }
 
@@ -126,6 +130,30 @@ fy_stored *fy_lease_return(ferry_store *s, uint64_t lease)
     fy_crew_unlock(&s->disk.crew);
     item->parked = false;
     return item;
+}
+
+void fy_leases_met(ferry_store *s, uint64_t object)
+{
+    fy_crew_lock(&s->disk.crew);
+    for (fy_link *link = s->lent.next; link != &s->lent; link = link->next) {
+        fy_stored *item = lent_at(link);
+        if (item->object != object)
+            continue;
+        s->due_bytes -= item->due_bytes;
+        item->due_bytes = 0;
+    }
+    fy_crew_unlock(&s->disk.crew);
+}
+
+uint64_t fy_leases_due(ferry_store *s)
+{
+    uint64_t most_bytes = s->stats.budget_bytes / 2;
+    fy_crew_lock(&s->disk.crew);
+    uint64_t due_bytes = s->due_bytes;
+    uint64_t last_bytes = due_bytes != 0 ? lent_at(s->lent.prev)->due_bytes : 0;
+    fy_crew_unlock(&s->disk.crew);
+    most_bytes = last_bytes > most_bytes ? last_bytes : most_bytes;
+    return due_bytes < most_bytes ? due_bytes : most_bytes;
 }
 
 void fy_lease_accept(ferry_store *s, int rank, const uint64_t types[FY_TYPE_WORDS])

@@ -88,6 +88,13 @@ bool fy_lease_end(ferry_store *s, uint64_t lease, int reader);
 /* The item of a lease whose place comes back. NULL: none, or its object has not left yet. */
 fy_stored *fy_lease_return(ferry_store *s, uint64_t lease);
 
+/* The room that a data server needs soon: engines send back what they read. At most half of the
+ * budget, or one object. */
+uint64_t fy_leases_due(ferry_store *s);
+
+/* An object has come back, perhaps before its lease ends. */
+void fy_leases_met(ferry_store *s, uint64_t object);
+
 /* The types that `rank` accepts from now on. */
 void fy_lease_accept(ferry_store *s, int rank, const uint64_t types[FY_TYPE_WORDS]);
 

@@ -154,6 +154,8 @@ void fy_store_keep(ferry *f, fy_record *record)
      * the program creates an object, it may have borrowed the data of others, so none may go
      * out. */
     if (record->state == FY_AWAITED) {
+        if (s->serves)
+            fy_leases_met(s, item->object);
         fy_store_make_room(s, 0);
         fy_jobs_start(s, NULL);
     }

@@ -205,7 +205,9 @@ void fy_store_spare(ferry_store *s)
     uint64_t spare_bytes = s->stats.budget_bytes / SPARE_PART, count = s->stats.disk_objects;
     bool spares = !s->blind && count != 0 && s->stats.disk_bytes / count <= spare_bytes &&
                   s->ahead_bytes < spare_bytes;
-    fy_store_evict(s, spares ? spare_bytes - s->ahead_bytes : 0);
+    uint64_t due_bytes = s->serves ? fy_leases_due(s) : 0;
+    spare_bytes = spares ? spare_bytes - s->ahead_bytes : 0;
+    fy_store_evict(s, spare_bytes > due_bytes ? spare_bytes : due_bytes);
 }
 
 void fy_stored_recycle(fy_stored *item)

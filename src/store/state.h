@@ -75,6 +75,7 @@ typedef struct fy_stored {
     bool parked;                 /* its object is gone, and its place has a lease */
     struct fy_file *file;        /* another rank's, that has its place; NULL: the store's own */
     uint64_t lease;       /* under which this rank uses `file`, or `reader` the place; or 0 */
+    uint64_t due_bytes;   /* its part of the store's `due_bytes` */
     int reader;           /* under the crew's lock, as `lease` without `file` */
     fy_link lent;         /* in `lent` of the store while `reader` has a lease */
     uint64_t image_bytes; /* bytes with which its image is counted; 0: none */
@@ -122,7 +123,8 @@ struct ferry_store {
     uint64_t look;             /* of the last look ahead */
     ferry_store_stats stats;   /* without the atomic counters */
     uint64_t number;           /* of its file, unlike those of all other stores */
-    fy_link lent;              /* places with a lease; under the crew's lock, as the next two */
+    fy_link lent;              /* places with a lease; under the crew's lock, as the next three */
+    uint64_t due_bytes;        /* of their objects that have not come back */
     uint64_t leases;           /* how many have begun */
     struct fy_reader *readers; /* by rank; NULL: none */
     atomic_bool offers;        /* a reader is to get an offer */
@@ -255,9 +257,9 @@ fy_type *fy_store_shadow_create(const fy_type *type);
  * the budget. Waits for no write. */
 void fy_store_evict(ferry_store *s, uint64_t more_bytes);
 
-/* As fy_store_evict, and keeps room for an object that was not read ahead, if a sixteenth of the
- * budget is enough for one. So its read waits for no write. Images that are read ahead take that
- * room. */
+/* As fy_store_evict, and keeps room for objects that engines send back, and for one that was not
+ * read ahead, if a sixteenth of the budget is enough for one. So its read waits for no write.
+ * Images that are read ahead take that room. */
 void fy_store_spare(ferry_store *s);
 
 /* As fy_store_evict, and waits until that is so, or cannot be reached. */
