@@ -11,6 +11,7 @@ typedef struct fy_object_calls {
     void (*rest)(ferry *f, fy_record *record);
     void (*note_loss)(ferry *f, int error, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+    void (*locate)(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
     void (*lock)(ferry *f);
     void (*unlock)(ferry *f);
 } fy_object_calls;

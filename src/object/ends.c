@@ -158,12 +158,16 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
     return FY_TAKEN;
 }
 
-/* On the creator: `source` keeps messages for an object and asks whether the object can still come.
- * Only a no is sent. */
+/* On the creator: `source` keeps messages for an object and asks whether the object can still come,
+ * or knows it at a rank that is gone. The answer is that it has ended, or a newer place. */
 static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
 {
-    if (!is_alive(fy_objects_of(f), object))
+    const fy_objects *objects = fy_objects_of(f);
+    const fy_entry *entry = fy_entry_find(objects, object);
+    if (!is_alive(objects, object))
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
+    else if (entry != NULL && entry->guess != source && (int32_t)(entry->movement - movement) > 0)
+        fy_location_send(f, source, object, entry->guess, entry->movement);
 }
 
 /* The program will install here an object that `source` uninstalled, and messages may wait for it.

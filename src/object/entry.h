@@ -89,7 +89,7 @@ void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32
 enum {
     FY_PLACE_NONE = -1,   /* it is destroyed */
     FY_PLACE_LOST = -2,   /* it is destroyed, and a message was lost with it */
-    FY_PLACE_ASK = -3,    /* asks the creator: answered when it is destroyed */
+    FY_PLACE_ASK = -3,    /* asks the creator: answered if it is destroyed or at a newer place */
     FY_PLACE_CARRIED = -4 /* the program carries it to the rank that gets this notice */
 };
 

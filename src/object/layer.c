@@ -19,8 +19,9 @@
 #include "object/protocol.h"
 #include "object/store_calls.h"
 
-static const fy_object_calls calls = {fy_record_state, fy_record_unlink, fy_record_rest,
-                                      fy_loss_note,    fy_control_lock,  fy_control_unlock};
+static const fy_object_calls calls = {fy_record_state,  fy_record_unlink, fy_record_rest,
+                                      fy_loss_note,     fy_location_send, fy_control_lock,
+                                      fy_control_unlock};
 
 static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *options)
 {

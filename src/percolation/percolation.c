@@ -11,7 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "core/fail.h"
-#include "object/entry.h"
+#include "object/gone.h"
 #include "percolation/state.h"
 #include "store/state.h"
 
@@ -125,27 +125,10 @@ static void percolation_message(ferry_scheduling *s, void *state, int source,
         fy_engine_message(s, p, source, words);
 }
 
-/* Forgets that objects were at ranks that have gone: then it asks the creators, as a rank that
- * knows nothing. Servers tell them where objects are. A rank that has had an object goes on knowing
- * its way, because messages of others may still come for it. */
-static void forget_gone(const ferry_scheduling *s)
-{
-    const fy_objects *objects = fy_objects_of(s->f);
-    size_t index = 0;
-    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
-        int home = fy_object_home(objects, (ferry_object){entry->object});
-        if (entry->record != NULL || entry->dead || entry->hosted || home == s->rank ||
-            !ferry_peer_is_gone(s->f, fy_entry_route(objects, entry)))
-            continue;
-        entry->guess = home;
-        entry->movement = 0;
-    }
-}
-
 static void percolation_members(ferry_scheduling *s, void *state)
 {
     fy_percolation *p = state;
-    forget_gone(s);
+    fy_entries_ask(fy_objects_of(s->f)); /* servers tell the homes where objects are */
     if (fy_percolation_serves(p))
         fy_assembler_members(s, p);
     else

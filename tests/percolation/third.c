@@ -1,10 +1,11 @@
 /* Goal: after the death of an engine, a rank that knows an object only at that engine still finds
- * it. Method: ranks 0 and 1 are servers, rank 2 is the engine. Rank 1 sends a task to each object
- * of rank 0. While the task runs, rank 1 sends another one, so it learns that the engine has the
- * object. When the objects are back on rank 0, the engine is killed. Then rank 1 sends to all
- * objects again, and each message must be completed.
+ * it. Method: ranks 0 and 1 are servers, rank 2 is the engine. Every second object visits rank 1
+ * and goes back. Rank 1 sends a task to each object of rank 0. While the task runs, rank 1 sends
+ * another one, so it learns that the engine has the object. When the objects are back on rank 0,
+ * the engine is killed. Then rank 1 sends to all objects again, and each message must be completed.
+ * With `learn` it first waits until it knows where the objects are that it has had.
  *
- * Run as FERRY_RANKS=3 FERRY_COMPUTE=sleep third. */
+ * Run as FERRY_RANKS=3 FERRY_COMPUTE=sleep third [learn]. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,16 +115,38 @@ static void play_round(ferry *f, account *a, ferry_handler handler)
     check(f, a->completed == a->sent, "a message failed");
 }
 
+/* Every second object has been on the rank that will send to it. */
+static void visit(ferry *f, const account *a)
+{
+    for (int i = 1; i < OBJECTS && ferry_rank(f) == 0; i += 2)
+        check(f, ferry_object_move(f, a->objects[i], ASKER) == 0, "move");
+    check(f, ferry_quiesce(f) == 0, "quiesce");
+    for (int i = 1; i < OBJECTS && ferry_rank(f) == ASKER; i += 2)
+        check(f, ferry_object_move(f, a->objects[i], 0) == 0, "move back");
+    check(f, ferry_quiesce(f) == 0, "quiesce");
+}
+
+/* Rank 1 learns where the objects are now: messages of others may come to it. */
+static void learn(ferry *f, const account *a)
+{
+    for (int i = 1; i < OBJECTS && ferry_rank(f) == ASKER; i += 2)
+        for (int place = ENGINE; place == ENGINE; (void)ferry_poll(f))
+            check(f, ferry_object_locate(f, a->objects[i], &place) == 0, "locate");
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     account a = {.sent = 0};
-    (void)argc, (void)argv;
+    (void)argv;
     set_up(f, &a);
+    visit(f, &a);
     play_round(f, &a, a.hold);
     if (ferry_rank(f) == ENGINE)
         raise(SIGKILL);
     while (!ferry_peer_is_gone(f, ENGINE))
         (void)ferry_poll(f);
+    if (argc > 1)
+        learn(f, &a);
     for (int round = 0; round < ROUNDS; round++)
         play_round(f, &a, a.add);
     if (ferry_rank(f) == ASKER)
