@@ -20,12 +20,20 @@ static fy_reader *reader_of(ferry_store *s, int rank)
     return s->readers == NULL ? NULL : &s->readers[rank];
 }
 
+/* [lock held] */
+static void set_due(fy_stored *item, uint64_t due_bytes)
+{
+    /* relaxed: changed under the lock; others guess */
+    atomic_fetch_add_explicit(&item->store->due_bytes, due_bytes - item->due_bytes,
+                              memory_order_relaxed);
+    item->due_bytes = due_bytes;
+}
+
 static void end(fy_stored *item)
 {
     fy_list_remove(&item->lent);
     item->lease = 0;
-    item->store->due_bytes -= item->due_bytes;
-    item->due_bytes = 0;
+    set_due(item, 0);
 }
 
 /* Whether the image is in the file alone. [lock held] */
@@ -55,8 +63,9 @@ static bool lend(ferry_store *s, fy_stored *item, int rank)
     item->lease = ++s->leases;
     item->reader = rank;
     fy_list_insert(&s->lent, &item->lent);
-    item->due_bytes = item->size_bytes;
-    s->due_bytes += item->size_bytes;
+    set_due(item, item->size_bytes);
+    /* relaxed: as in set_due */
+    atomic_store_explicit(&s->last_bytes, item->size_bytes, memory_order_relaxed);
     return true;
 }
 
@@ -137,22 +146,19 @@ void fy_leases_met(ferry_store *s, uint64_t object)
     fy_crew_lock(&s->disk.crew);
     for (fy_link *link = s->lent.next; link != &s->lent; link = link->next) {
         fy_stored *item = lent_at(link);
-        if (item->object != object)
-            continue;
-        s->due_bytes -= item->due_bytes;
-        item->due_bytes = 0;
+        if (item->object == object)
+            set_due(item, 0);
     }
     fy_crew_unlock(&s->disk.crew);
 }
 
-uint64_t fy_leases_due(ferry_store *s)
+uint64_t fy_leases_due(const ferry_store *s)
 {
-    uint64_t most_bytes = s->stats.budget_bytes / 2;
-    fy_crew_lock(&s->disk.crew);
-    uint64_t due_bytes = s->due_bytes;
-    uint64_t last_bytes = due_bytes != 0 ? lent_at(s->lent.prev)->due_bytes : 0;
-    fy_crew_unlock(&s->disk.crew);
-    most_bytes = last_bytes > most_bytes ? last_bytes : most_bytes;
+    /* relaxed, both: a guess is enough, and each poll asks */
+    uint64_t due_bytes = atomic_load_explicit(&s->due_bytes, memory_order_relaxed);
+    uint64_t most_bytes = atomic_load_explicit(&s->last_bytes, memory_order_relaxed);
+    if (most_bytes < s->stats.budget_bytes / 2)
+        most_bytes = s->stats.budget_bytes / 2;
     return due_bytes < most_bytes ? due_bytes : most_bytes;
 }
 

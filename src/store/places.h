@@ -90,7 +90,7 @@ fy_stored *fy_lease_return(ferry_store *s, uint64_t lease);
 
 /* The room that a data server needs soon: engines send back what they read. At most half of the
  * budget, or one object. */
-uint64_t fy_leases_due(ferry_store *s);
+uint64_t fy_leases_due(const ferry_store *s);
 
 /* An object has come back, perhaps before its lease ends. */
 void fy_leases_met(ferry_store *s, uint64_t object);

@@ -114,21 +114,22 @@ struct ferry_store {
     ferry_object_ops flat;           /* those of flat types, before the store has replaced them */
     fy_link places[FY_SIZE_CLASSES]; /* free places, by size class */
     uint64_t end_bytes;              /* of the file's places */
-    fy_stored *last;           /* the object that ran last and may have another size now; or NULL */
-    uint64_t pause_ns;         /* no write begins before this time, since one has failed */
-    bool told_full;            /* a log line says so */
-    uint64_t leaving_bytes;    /* of images that are being written */
-    uint64_t ahead_bytes;      /* of images that are read ahead and not used yet */
-    uint32_t kept_count;       /* images that could not be written */
-    uint64_t look;             /* of the last look ahead */
-    ferry_store_stats stats;   /* without the atomic counters */
-    uint64_t number;           /* of its file, unlike those of all other stores */
-    fy_link lent;              /* places with a lease; under the crew's lock, as the next three */
-    uint64_t due_bytes;        /* of their objects that have not come back */
-    uint64_t leases;           /* how many have begun */
-    struct fy_reader *readers; /* by rank; NULL: none */
-    atomic_bool offers;        /* a reader is to get an offer */
-    bool sweeps;               /* a rank is gone, and its leases are to end */
+    fy_stored *last;         /* the object that ran last and may have another size now; or NULL */
+    uint64_t pause_ns;       /* no write begins before this time, since one has failed */
+    bool told_full;          /* a log line says so */
+    uint64_t leaving_bytes;  /* of images that are being written */
+    uint64_t ahead_bytes;    /* of images that are read ahead and not used yet */
+    uint32_t kept_count;     /* images that could not be written */
+    uint64_t look;           /* of the last look ahead */
+    ferry_store_stats stats; /* without the atomic counters */
+    uint64_t number;         /* of its file, unlike those of all other stores */
+    fy_link lent;            /* places with a lease; under the crew's lock, as the next three */
+    _Atomic uint64_t due_bytes;  /* of their objects that have not come back */
+    _Atomic uint64_t last_bytes; /* of the last one */
+    uint64_t leases;             /* how many have begun */
+    struct fy_reader *readers;   /* by rank; NULL: none */
+    atomic_bool offers;          /* a reader is to get an offer */
+    bool sweeps;                 /* a rank is gone, and its leases are to end */
     bool serves; /* this rank is a data server: it runs no tasks while there are engines */
     struct fy_percolation *percolation; /* stands on this store (ferry/percolation.h); or NULL */
     _Atomic uint64_t reads, read_bytes, read_errors;
