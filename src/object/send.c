@@ -200,13 +200,12 @@ static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object ob
 /* The rank to which the object was last known to go is gone. Sends the message to the object's
  * home, as a rank that knows nothing does: the object may have gone on before, and its home may
  * know. */
-static __attribute__((cold, noinline)) int send_home(ferry *f, fy_entry *entry, int rank,
-                                                     const ferry_message *message,
-                                                     const ferry_track *track)
+static __attribute__((cold, noinline)) int
+send_home(ferry *f, fy_entry *entry, const ferry_message *message, const ferry_track *track)
 {
     const fy_objects *objects = fy_objects_of(f);
     int home = fy_object_home(objects, (ferry_object){entry->object});
-    if (home == rank || home == objects->rank || entry->record != NULL)
+    if (home == objects->rank || entry->record != NULL)
         return FERRY_EPEER;
     fy_entry unknown = *entry;
     unknown.guess = home;
@@ -249,7 +248,7 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
     if (entry == NULL)
         return FERRY_ENOMEM;
     int error = send_by(f, entry, rank, message, track);
-    return error == FERRY_EPEER ? send_home(f, entry, rank, message, track) : error;
+    return error == FERRY_EPEER ? send_home(f, entry, message, track) : error;
 }
 
 /* Does the work of send_plain for an object that has a record here. FERRY_EAGAIN: it did nothing,
