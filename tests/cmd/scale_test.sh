@@ -197,6 +197,11 @@ wrong 1 '0 objects had tasks, of 0 s together; expected a trace with tasks of ob
     "$work/made"
 trace 'object 0000000000000001 999999999 1 0 0 0 0 0 0 0 cell'
 wrong 1 '999999999 tasks; expected at most 20000000' -n 2 "$work/made"
+# An object whose accounts have 2^63 messages and more together.
+many=$(awk 'BEGIN { for (i = 0; i < 2049; i++)
+    print "object 0000000000000001 4503599627370495 1 0 0 0 0 0 0 0 cell" }')
+trace "$many"
+wrong 1 'tasks; expected at most 20000000' -n 2 "$work/made"
 trace
 sed 's/^ferry trace 1/ferry trace 2/' "$work/made/rank-0.trace" >"$work/2"
 mv "$work/2" "$work/made/rank-0.trace"

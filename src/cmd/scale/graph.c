@@ -29,6 +29,12 @@ static int by_account(const void *left, const void *right)
     return sign(((const account *)left)->name, ((const account *)right)->name);
 }
 
+/* The sum, or UINT64_MAX if it is larger. */
+static uint64_t add_limited(uint64_t a, uint64_t b)
+{
+    return a <= UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
 /* The accounts of all ranks, added up for each object. NULL: no memory. */
 static account *accounts_of(const trace_run *run, size_t *count)
 {
@@ -47,8 +53,8 @@ static account *accounts_of(const trace_run *run, size_t *count)
     qsort(list, all, sizeof *list, by_account);
     for (size_t i = 0; i < all; i++) {
         if (kept > 0 && list[kept - 1].name == list[i].name) {
-            list[kept - 1].handled += list[i].handled;
-            list[kept - 1].ns += list[i].ns;
+            list[kept - 1].handled = add_limited(list[kept - 1].handled, list[i].handled);
+            list[kept - 1].ns = add_limited(list[kept - 1].ns, list[i].ns);
         } else {
             list[kept++] = list[i];
         }
@@ -94,12 +100,14 @@ static void make_object(scale_graph *g, uint64_t name, const account *a, scale_h
     g->object_count++;
 }
 
-/* An upper bound of the number of tasks. */
+/* An upper bound of the number of tasks. If it is SIZE_MAX / 2, there may be more. */
 static size_t tasks_at_most(const scale_work *w, const account *accounts, size_t count)
 {
     size_t sum = w->handled_count;
-    for (size_t i = 0; i < count; i++)
-        sum += accounts[i].handled < SIZE_MAX / 2 - sum ? accounts[i].handled : 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t left = SIZE_MAX / 2 - sum;
+        sum += accounts[i].handled < left ? accounts[i].handled : left;
+    }
     return sum;
 }
 
