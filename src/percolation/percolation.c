@@ -138,7 +138,7 @@ static void percolation_members(ferry_scheduling *s, void *state)
 /* Whether all engines read images of this server where they are. */
 static bool is_read(const ferry_scheduling *s, const fy_percolation *p)
 {
-    const ferry_store *store = fy_store_of(s->f);
+    ferry_store *store = fy_store_of(s->f);
     bool all = p->engines != 0;
     for (int rank = p->servers; rank < p->ranks && all; rank++)
         all = !p->known_engines[rank].present || fy_store_is_read_by(store, rank);

@@ -98,45 +98,46 @@ bool fy_place_is_leased(fy_stored *item, bool left)
     return leased;
 }
 
-/* Ends a lease. If the object is gone and no thread uses its image, the place is free. */
-static void end_and_recycle(ferry_store *s, fy_stored *item)
+/* If the object is gone and no thread uses its image, the place is free. */
+static void recycle_parked(fy_stored *item)
 {
-    fy_crew_lock(&s->disk.crew);
-    end(item);
-    fy_crew_unlock(&s->disk.crew);
     if (item->parked)
         fy_stored_recycle(item);
 }
 
-/* The item with this lease; NULL: none. Leases usually end in the order in which they began. */
+/* The item with this lease; NULL: none. Leases usually end in the order in which they began.
+ * [lock held] */
 static fy_stored *find(ferry_store *s, uint64_t lease)
 {
-    fy_stored *found = NULL;
-    fy_crew_lock(&s->disk.crew);
-    for (fy_link *link = s->lent.next; link != &s->lent && found == NULL; link = link->next)
+    for (fy_link *link = s->lent.next; link != &s->lent; link = link->next)
         if (lent_at(link)->lease == lease)
-            found = lent_at(link);
-    fy_crew_unlock(&s->disk.crew);
-    return found;
+            return lent_at(link);
+    return NULL;
 }
 
 bool fy_lease_end(ferry_store *s, uint64_t lease, int reader)
 {
+    fy_crew_lock(&s->disk.crew);
     fy_stored *item = find(s, lease);
-    if (item == NULL || item->reader != reader)
-        return false;
-    end_and_recycle(s, item);
-    return true;
+    bool ends = item != NULL && item->reader == reader;
+    if (ends)
+        end(item);
+    fy_crew_unlock(&s->disk.crew);
+    if (ends)
+        recycle_parked(item);
+    return ends;
 }
 
-fy_stored *fy_lease_return(ferry_store *s, uint64_t lease)
+fy_stored *fy_lease_return(ferry_store *s, uint64_t lease, ferry_object object)
 {
-    fy_stored *item = find(s, lease);
-    if (item == NULL || !item->parked)
-        return NULL;
     fy_crew_lock(&s->disk.crew);
-    end(item);
+    fy_stored *item = find(s, lease);
+    bool returns = item != NULL && item->parked && item->object == object.word;
+    if (returns)
+        end(item);
     fy_crew_unlock(&s->disk.crew);
+    if (!returns)
+        return NULL;
     item->parked = false;
     return item;
 }
@@ -171,22 +172,26 @@ void fy_lease_accept(ferry_store *s, int rank, const uint64_t types[FY_TYPE_WORD
     fy_crew_unlock(&s->disk.crew);
 }
 
-bool fy_store_is_read_by(const ferry_store *s, int rank)
+bool fy_store_is_read_by(ferry_store *s, int rank)
 {
     uint64_t types = 0;
+    fy_crew_lock(&s->disk.crew);
     for (int i = 0; i < FY_TYPE_WORDS && s->readers != NULL; i++)
         types |= s->readers[rank].types[i];
+    fy_crew_unlock(&s->disk.crew);
     return types != 0;
 }
 
-/* A lease of a rank that is gone; NULL: none. */
-static fy_stored *find_gone(ferry_store *s)
+/* Ends a lease of a rank that is gone, and returns its item. NULL: there is none. */
+static fy_stored *end_gone(ferry_store *s)
 {
     fy_stored *found = NULL;
     fy_crew_lock(&s->disk.crew);
     for (fy_link *link = s->lent.next; link != &s->lent && found == NULL; link = link->next)
         if (ferry_peer_is_gone(s->f, lent_at(link)->reader))
             found = lent_at(link);
+    if (found != NULL)
+        end(found);
     fy_crew_unlock(&s->disk.crew);
     return found;
 }
@@ -198,8 +203,8 @@ bool fy_leases_sweep(ferry_store *s)
     s->objects->calls->unlock(s->f);
     if (arrives)
         return false;
-    for (fy_stored *item; (item = find_gone(s)) != NULL;)
-        end_and_recycle(s, item);
+    for (fy_stored *item; (item = end_gone(s)) != NULL;)
+        recycle_parked(item);
     fy_crew_lock(&s->disk.crew);
     for (int rank = 0; rank < s->objects->ranks && s->readers != NULL; rank++)
         if (ferry_peer_is_gone(s->f, rank))

@@ -156,15 +156,15 @@ static int open_offered(const fy_file_offer *offer)
 {
     char path[64];
     struct stat status;
-    if (offer->boot != boot_of())
+    if (offer->boot == 0 || offer->boot != boot_of())
         return -1;
     (void)snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)offer->pid, offer->fd);
     int direct = offer->align_bytes == FY_DIRECT_BYTES ? O_DIRECT : 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | direct);
     if (fd < 0)
         return -1;
-    if (fstat(fd, &status) == 0 && status.st_dev == offer->device && status.st_ino == offer->node &&
-        !is_scarce(fd))
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_dev == offer->device &&
+        status.st_ino == offer->node && !is_scarce(fd))
         return fd;
     (void)close(fd);
     return -1;
@@ -200,6 +200,12 @@ void fy_places_accept(ferry_store *s)
     accept_all(s->f, s);
 }
 
+/* A number of another rank, which may have sent no number at all. */
+static double at_least_0(double number)
+{
+    return number >= 0 ? number : 0;
+}
+
 /* The object of `record` is on disk, and `item` has its place. */
 static void set_place(ferry_store *s, fy_record *record, fy_stored *item,
                       const fy_image_place *place)
@@ -207,8 +213,8 @@ static void set_place(ferry_store *s, fy_record *record, fy_stored *item,
     item->record = record;
     item->job.orphan = false;
     item->look = 0;
-    item->load = place->load;
-    item->granularity = place->granularity;
+    item->load = at_least_0(place->load);
+    item->granularity = at_least_0(place->granularity);
     item->untold = true;
     record->stored = item;
     record->out = true;
@@ -262,12 +268,11 @@ static void *read_now(ferry *f, const fy_record *record, const fy_file *file,
     size_t size_bytes = (place->size_bytes + file->align_bytes) & ~(file->align_bytes - 1);
     void *image = fy_aligned_alloc(file->align_bytes, size_bytes);
     size_t done = 0;
-    ssize_t count = 1;
-    while (image != NULL && count > 0 && done < place->size_bytes) {
-        count =
+    for (bool more = image != NULL; more && done < place->size_bytes;) {
+        ssize_t count =
             pread(file->fd, (char *)image + done, size_bytes - done, (off_t)(place->offset + done));
-        count = count < 0 && errno == EINTR ? 1 : count;
         done += count > 0 ? (size_t)count : 0;
+        more = count > 0 || (count < 0 && errno == EINTR);
     }
     void *data = NULL;
     if (done >= place->size_bytes && image != NULL &&
@@ -288,7 +293,7 @@ static void *take(ferry *f, fy_record *record, const void *packed, size_t size_b
     memcpy(&place, packed, sizeof place);
     bool stored = s != NULL && s->shadows[record->type_index] != NULL;
     if (stored && place.rank == s->objects->rank && place.number == s->number) {
-        fy_stored *item = fy_lease_return(s, place.lease);
+        fy_stored *item = fy_lease_return(s, place.lease, record->object);
         if (item != NULL)
             set_place(s, record, item, &place);
         return item;
@@ -333,6 +338,8 @@ static fy_verdict hear_offer(ferry *f, int source, const fy_frame *frame)
     memcpy(&offer, frame->data, sizeof offer);
     if (offer.align_bytes == 0 || (offer.align_bytes & (offer.align_bytes - 1)) != 0)
         return FY_TAKEN;
+    if (files_of(f) != NULL && find(files_of(f), source, offer.number) != NULL)
+        return FY_TAKEN; /* its file is open already */
     int fd = open_offered(&offer);
     fy_file *file = fd < 0 ? NULL : add_file(f, source, fd, offer.number, offer.align_bytes);
     if (file != NULL) {
@@ -376,9 +383,13 @@ void fy_places_end(ferry_store *s)
     bool closing = files != NULL && files->closing;
     if (!closing)
         accept_all(s->f, NULL);
-    if (fy_leases_free(s) && !closing &&
-        add_file(s->f, s->objects->rank, s->disk.fd, s->number, s->disk.align_bytes) != NULL)
+    if (!fy_leases_free(s) || closing)
+        return;
+    if (add_file(s->f, s->objects->rank, s->disk.fd, s->number, s->disk.align_bytes) != NULL)
         s->disk.fd = -1;
+    else
+        fy_log(s->f, "store: no memory to keep its file open: an object that comes back unread "
+                     "cannot be read");
 }
 
 /* An object may still wait to be installed whose place is in a file of that rank, so the file stays

@@ -1,10 +1,10 @@
 /* Places: images that another rank of the same host reads where they are.
  *
  * A store offers its file once to each rank to which an object on disk migrates. If that rank can
- * open the file, it accepts the objects of the types in its own store. From then on, such an object
- * migrates as a *place*: where its image is, and the checksum. The rank that has sent it keeps the
- * place for a *lease*. The lease ends when the other rank has read the image, when the place comes
- * back, or when the other rank is gone.
+ * open the file, it accepts objects of the types in its own store. From then on, an object of these
+ * types migrates as a *place*: where its image is, and the checksum. The rank that has sent it
+ * keeps the place for a *lease*. The lease ends when the other rank has read the image, when the
+ * place comes back, or when the other rank is gone.
  *
  * On the other rank the object is on disk as before, in a file of another rank. The threads of its
  * store read the image when it is needed. An object that goes back unread goes as its place. That
@@ -41,7 +41,7 @@ typedef struct fy_file {
     size_t align_bytes;
     int rank, fd;
     uint32_t items;   /* objects of this rank whose images are in it */
-    atomic_bool gone; /* its rank is; either thread reads it */
+    atomic_bool gone; /* its rank is dead or has left; both threads read this */
 } fy_file;
 
 static inline bool fy_file_is_gone(const fy_file *file)
@@ -64,7 +64,7 @@ void fy_place_write(const fy_stored *item, void *out);
 /* The image is no longer needed in the file of another rank, or has gone back to it as a place. */
 void fy_place_release(fy_stored *item);
 
-/* Whether this rank uses places of other ranks, and which types it takes. Tells these ranks. */
+/* Tells the ranks whose files are open here which types this rank accepts as places. */
 void fy_places_accept(ferry_store *s);
 
 /* Sends offers that are due, and ends the leases of ranks that are gone. */
@@ -78,15 +78,17 @@ void fy_places_end(ferry_store *s);
 /* Whether the object of `item`, which leaves, goes as a place. [either thread] */
 bool fy_place_lend(fy_stored *item);
 
-/* The object of `item` is gone, or its data are in memory. Whether its place is still leased: it
- * has `left` as a place. */
+/* Whether a rank has a lease of the place of `item`, whose object is gone or has its data in
+ * memory. If the object has not `left` as a place, the place could not be sent, and its lease ends.
+ */
 bool fy_place_is_leased(fy_stored *item, bool left);
 
 /* A lease has ended at `reader`. False: there is no such lease. */
 bool fy_lease_end(ferry_store *s, uint64_t lease, int reader);
 
-/* The item of a lease whose place comes back. NULL: none, or its object has not left yet. */
-fy_stored *fy_lease_return(ferry_store *s, uint64_t lease);
+/* The item of a lease whose place comes back with `object`. NULL: no object left this rank with
+ * this lease, or another one did. */
+fy_stored *fy_lease_return(ferry_store *s, uint64_t lease, ferry_object object);
 
 /* The room that a data server needs soon: engines send back what they read. At most half of the
  * budget, or one object. */

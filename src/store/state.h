@@ -74,9 +74,9 @@ typedef struct fy_stored {
     bool returned;               /* it has gone back to the rank of `file` as a place */
     bool parked;                 /* its object is gone, and its place has a lease */
     struct fy_file *file;        /* another rank's, that has its place; NULL: the store's own */
-    uint64_t lease;       /* under which this rank uses `file`, or `reader` the place; or 0 */
+    uint64_t lease; /* this rank's lease of a place in `file`, or `reader`'s of this place; or 0 */
     uint64_t due_bytes;   /* its part of the store's `due_bytes` */
-    int reader;           /* under the crew's lock, as `lease` without `file` */
+    int reader;           /* under the crew's lock; so is `lease` if `file` is NULL */
     fy_link lent;         /* in `lent` of the store while `reader` has a lease */
     uint64_t image_bytes; /* bytes with which its image is counted; 0: none */
     uint64_t look;        /* its rank in the last look ahead, if above the `look` of the store */
@@ -298,7 +298,7 @@ static inline unsigned long long fy_stored_name(const fy_stored *item)
 fy_stored *fy_stored_create(ferry_store *s, ferry_object object);
 
 /* Whether rank `rank` reads images of this store where they are. */
-bool fy_store_is_read_by(const ferry_store *s, int rank);
+bool fy_store_is_read_by(ferry_store *s, int rank);
 
 /* Begins to manage the object of `record`. Without memory for that the object does not count in the
  * budget. */

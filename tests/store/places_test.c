@@ -1,17 +1,37 @@
 /* Goal: an object on disk migrates as the place of its image, and nothing is lost or read twice
  * whatever happens before the image is read. Method: two ranks driven by one thread; rank 0 moves
  * objects on disk to rank 1, while stores close, images are damaged and objects go back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "account.h"
+#include "store/places.h"
+
+/* Reads so far, and how many of the next reads a signal interrupts. */
+static int read_count, interruptions;
+
+/* Takes the place of the C library's function. */
+ssize_t pread(int fd, void *buffer, size_t size_bytes, off_t offset)
+{
+    read_count++;
+    if (interruptions > 0) {
+        interruptions--;
+        errno = EINTR;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, buffer, size_bytes, offset);
+}
 
 /* An object that must be on disk goes to a rank of the job. */
 static void move(test_job *job, const account *a, int from, int index, int to)
@@ -176,7 +196,10 @@ static void test_store_takes_places_after_it_has_closed(void **state)
     account a[2];
     open_sharing(&job, a);
     assert_int_equal(ferry_store_close(a[1].store), 0);
+    interruptions = 2;
+    read_count = 0;
     move(&job, &a[0], 0, 1, 1);
+    assert_int_equal(read_count, 3);
     assert_int_equal(stats_of(&a[0]).lent, 1);
     assert_int_equal(leases(&a[0]), 0);
     assert_int_equal(*(uint64_t *)ferry_object_data(job.f[1], a[0].objects[1]), 1);
@@ -210,6 +233,76 @@ static void test_store_refuses_files_that_it_cannot_know(void **state)
     job_close(&job);
 }
 
+static int descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* Rank 0 offers its file to rank 1, once more. */
+static void offer(test_job *job, const account *a)
+{
+    a->store->readers[1].told = false;
+    atomic_store(&a->store->offers, true);
+    (void)job_settle(job);
+    assert_true(a->store->readers[1].told);
+}
+
+/* A second offer of the same file takes no second descriptor. A pipe is no file. */
+static void test_store_opens_each_file_once(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    int ends[2];
+    open_sharing(&job, a);
+    CHECK(pipe(ends) == 0);
+    int before = descriptors(), fd = a[0].store->disk.fd;
+    offer(&job, &a[0]);
+    assert_int_equal(descriptors(), before);
+    a[0].store->disk.fd = ends[0];
+    a[0].store->number ^= 1;
+    offer(&job, &a[0]);
+    assert_int_equal(descriptors(), before);
+    a[0].store->disk.fd = fd;
+    a[0].store->number ^= 1;
+    move(&job, &a[0], 0, 1, 1);
+    assert_int_equal(stats_of(&a[0]).lent, 1);
+    use(&job, a, 1, 1, 100);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    job_close(&job);
+}
+
+/* Rank 1 says that another object comes back with the lease of object 1, then that object 1 does,
+ * with loads that are no numbers. */
+static void test_store_gives_no_object_the_place_of_another(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_sharing(&job, a);
+    move(&job, &a[0], 0, 1, 1);
+    fy_stored *item = fy_record_here(job.f[1], a[0].objects[1])->stored;
+    fy_image_place place;
+    fy_place_write(item, &place);
+    place.load = place.granularity = NAN;
+    fy_record record = {.object = a[0].objects[2]};
+    fy_take_fn *take = fy_objects_of(job.f[0])->take;
+    assert_null(take(job.f[0], &record, &place, sizeof place));
+    assert_null(take(job.f[0], &record, &place, sizeof place - 1));
+    assert_int_equal(leases(&a[0]), 1);
+    item->load = item->granularity = NAN;
+    move(&job, &a[0], 1, 1, 0);
+    item = fy_record_here(job.f[0], a[0].objects[1])->stored;
+    assert_true(item->load == 0 && item->granularity == 0);
+    assert_int_equal(leases(&a[0]), 0);
+    use(&job, a, 1, 0, 100);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_store_reads_places_of_a_store_that_has_closed),
         cmocka_unit_test(test_store_takes_places_after_it_has_closed),
         cmocka_unit_test(test_store_refuses_files_that_it_cannot_know),
+        cmocka_unit_test(test_store_opens_each_file_once),
+        cmocka_unit_test(test_store_gives_no_object_the_place_of_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
