@@ -25,7 +25,8 @@ static bool takes_value(const cmd_option *option)
     return option->text != NULL || option->read != NULL;
 }
 
-/* Writes the options as getopt_long takes them. `letters` has room for three characters of each. */
+/* Writes the options as getopt_long takes them. `longs` has room for two more than the list, and
+ * `letters` for two characters of each and three more. */
 static void describe(const cmd_options *what, struct option *longs, char *letters)
 {
     size_t count = 0;

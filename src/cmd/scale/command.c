@@ -118,8 +118,8 @@ static double slowness(const request *r, int ranks)
     return r->cores > 0 && (uint64_t)ranks > r->cores ? (double)ranks / (double)r->cores : 1;
 }
 
-/* Names what bounds the run: if it is near `least`, the part of which that consists; else messages
- * or balance. */
+/* Names what bounds the run. If the run time is near `least`, that is what `least` was computed
+ * from: the work, an object or a chain. Else it is the messages or the balance. */
 static const char *bound_of(const scale_trace *t, const result *one, double even, double slow)
 {
     if (is_near(one->makespan, one->least))
