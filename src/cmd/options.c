@@ -1,4 +1,5 @@
 /* Options of sub-commands, numbers and lists of numbers. */
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ static void describe(const cmd_options *what, struct option *longs, char *letter
     for (const cmd_option *o = what->list; o->name != NULL; o++) {
         int takes = takes_value(o) ? required_argument : no_argument;
         longs[count++] = (struct option){.name = o->name, .has_arg = takes, .val = o->letter};
+        assert(count <= OPTIONS_MAX);
         *letters++ = (char)o->letter;
         if (takes == required_argument)
             *letters++ = ':';
