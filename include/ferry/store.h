@@ -72,7 +72,7 @@ typedef struct ferry_store_stats {
     uint64_t ahead_reads;  /* begun before the object was used */
     uint64_t wait_ns;      /* time that the rank has waited for the disk */
     uint64_t lent;         /* objects that left without their images: another rank reads these */
-    uint64_t taken;        /* objects that came so */
+    uint64_t taken;        /* objects that came without their images */
 } ferry_store_stats;
 
 #define FERRY_STORE_STATS_DEFAULTS                                                                 \

@@ -7,8 +7,8 @@
  * place comes back, or when the other rank is gone.
  *
  * On the other rank the object is on disk as before, in a file of another rank. The threads of its
- * store read the image when it is needed. An object that goes back unread goes as its place. That
- * rank keeps the file open, so the image outlives the rank that has written it.
+ * store read the image when it is needed. An object that goes back unread goes as its place. The
+ * reader keeps the file open, so the image outlives the rank that has written it.
  *
  * Threads: leases and readers are under the lock of the disk's crew, since the thread that migrates
  * an object makes a lease. All else belongs to the application thread. */

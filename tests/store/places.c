@@ -17,7 +17,7 @@
 
 #include <ferry/ferry.h>
 
-#define CHECK_STATUS 122 /* ferry swarm --unreadable excuses it not */
+#define CHECK_STATUS 122 /* ferry swarm --unreadable does not excuse it */
 #include "../support/check.h"
 #include "../support/random.h"
 #include "store/state.h"
