@@ -162,12 +162,13 @@ static void run_kinds(ferry *f, void *arg)
     size_t most = *(size_t *)arg;
     buffers b = make_buffers(f, COUNT_MAX);
     uint64_t salt = 1;
-    for (int kind = FERRY_BARRIER; kind <= FERRY_REDUCE_SCATTER; kind++) {
+    for (int i = FERRY_BARRIER; i <= FERRY_REDUCE_SCATTER; i++) {
+        ferry_collective_kind kind = (ferry_collective_kind)i;
         size_t share = has_pieces(kind) ? most / (size_t)ferry_ranks(f) : most;
         if (kind == FERRY_SCAN_INCLUSIVE || kind == FERRY_SCATTER)
             continue; /* group_test.c */
-        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && counts[i] <= share; i++)
-            run_kind(f, (ferry_collective_kind)kind, &b, counts[i], salt += 4);
+        for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]) && counts[k] <= share; k++)
+            run_kind(f, kind, &b, counts[k], salt += 4);
     }
     free_buffers(&b);
 }
