@@ -131,11 +131,10 @@ __attribute__((cold)) int fy_collective_board_init(ferry *f)
 /* How much each rank writes for a call with pieces of `size_bytes`. SIZE_MAX: it goes by frames. */
 static size_t written_bytes(const ferry_collective *what, size_t size_bytes, int ranks)
 {
-    unsigned kind = 1u << what->kind;
-    if (kind & (1u << FERRY_ALLREDUCE | 1u << FERRY_ALLGATHER))
+    if (what->kind == FERRY_ALLREDUCE || what->kind == FERRY_ALLGATHER)
         return size_bytes;
-    if (kind & (1u << FERRY_ALLTOALL | 1u << FERRY_REDUCE_SCATTER) && what->in_counts == NULL)
-        return size_bytes * (size_t)ranks;
+    if (what->kind == FERRY_ALLTOALL || what->kind == FERRY_REDUCE_SCATTER)
+        return what->in_counts == NULL ? size_bytes * (size_t)ranks : SIZE_MAX;
     return what->kind == FERRY_BARRIER ? 0 : SIZE_MAX;
 }
 

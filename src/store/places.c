@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@
 /* The files that this rank can read. It outlives the store, since places may come after that. */
 typedef struct fy_files {
     fy_link all;
-    bool closing; /* no frame may be sent any more */
+    bool closing;     /* no frame may be sent any more */
+    uint64_t refused; /* the object whose place was refused last */
 } fy_files;
 
 /* How another rank finds the file. `boot`, device and number of the file together are the same only
@@ -122,18 +124,22 @@ static fy_file *find(const fy_files *files, int rank, uint64_t number)
     return NULL;
 }
 
+/* NULL: no memory. */
+static fy_files *make_files(ferry *f)
+{
+    fy_files *files = files_of(f);
+    if (files != NULL || (files = fy_calloc(1, sizeof *files)) == NULL)
+        return files;
+    fy_list_init(&files->all);
+    fy_layer_state_set(f, FY_LAYER_STORE, files);
+    return files;
+}
+
 /* Adds a file. The fd belongs to it. NULL: no memory. */
 static fy_file *add_file(ferry *f, int rank, int fd, uint64_t number, size_t align_bytes)
 {
-    fy_files *files = files_of(f);
-    if (files == NULL) {
-        files = fy_calloc(1, sizeof *files);
-        if (files == NULL)
-            return NULL;
-        fy_list_init(&files->all);
-        fy_layer_state_set(f, FY_LAYER_STORE, files);
-    }
-    fy_file *file = fy_calloc(1, sizeof *file);
+    fy_files *files = make_files(f);
+    fy_file *file = files == NULL ? NULL : fy_calloc(1, sizeof *file);
     if (file == NULL)
         return NULL;
     file->rank = rank;
@@ -261,25 +267,71 @@ void fy_place_release(fy_stored *item)
     item->store->sweeps |= fy_file_is_gone(file);
 }
 
+/* Says why an object has no data, once: it is tried again for some time. Returns NULL. */
+__attribute__((format(printf, 3, 4))) static void *refuse(ferry *f, const fy_record *record,
+                                                          const char *format, ...)
+{
+    fy_files *files = make_files(f);
+    if (files == NULL || files->refused == record->object.word)
+        return NULL;
+    files->refused = record->object.word;
+    char why[128];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    fy_log(f, "store: object %016llx has come without its image, and %s",
+           (unsigned long long)record->object.word, why);
+    return NULL;
+}
+
+/* Reads a whole image. False: errno says why; 0: the file is shorter. */
+static bool read_image(const fy_file *file, const fy_image_place *place, void *image,
+                       size_t room_bytes)
+{
+    size_t done = 0;
+    for (ssize_t count = 1; count != 0 && done < place->size_bytes;) {
+        errno = 0;
+        count =
+            pread(file->fd, (char *)image + done, room_bytes - done, (off_t)(place->offset + done));
+        if (count < 0 && errno != EINTR)
+            return false;
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return done >= place->size_bytes;
+}
+
 /* Reads the whole image at once, since this rank has no store for the object. NULL: it cannot. */
 static void *read_now(ferry *f, const fy_record *record, const fy_file *file,
                       const fy_image_place *place)
 {
-    size_t size_bytes = (place->size_bytes + file->align_bytes) & ~(file->align_bytes - 1);
-    void *image = fy_aligned_alloc(file->align_bytes, size_bytes);
-    size_t done = 0;
-    for (bool more = image != NULL; more && done < place->size_bytes;) {
-        ssize_t count =
-            pread(file->fd, (char *)image + done, size_bytes - done, (off_t)(place->offset + done));
-        done += count > 0 ? (size_t)count : 0;
-        more = count > 0 || (count < 0 && errno == EINTR);
+    size_t room_bytes = (place->size_bytes + file->align_bytes) & ~(file->align_bytes - 1);
+    void *image = fy_aligned_alloc(file->align_bytes, room_bytes), *data = NULL;
+    if (image == NULL)
+        return NULL;
+    if (!read_image(file, place, image, room_bytes)) {
+        (void)refuse(f, record, "reading it at byte %llu of the file of rank %d fails: %s",
+                     (unsigned long long)place->offset, file->rank,
+                     errno == 0 ? "the file ends before" : strerror(errno));
+    } else {
+        uint64_t sum = fy_image_sum(image, record->object.word, place->size_bytes);
+        data = sum == place->sum
+                   ? record->type->ops.unpack(f, record->object, image, place->size_bytes)
+                   : refuse(f, record, "the checksum of its image is %016llx, expected %016llx",
+                            (unsigned long long)sum, (unsigned long long)place->sum);
     }
-    void *data = NULL;
-    if (done >= place->size_bytes && image != NULL &&
-        fy_image_sum(image, record->object.word, place->size_bytes) == place->sum)
-        data = record->type->ops.unpack(f, record->object, image, place->size_bytes);
     free(image);
     return data;
+}
+
+/* The item of an object that comes back unread. */
+static fy_stored *take_back(ferry *f, ferry_store *s, const fy_record *record,
+                            const fy_image_place *place)
+{
+    fy_stored *item = fy_lease_return(s, place->lease, record->object);
+    return item != NULL ? item
+                        : refuse(f, record, "this rank has lent no image of it with lease %llu",
+                                 (unsigned long long)place->lease);
 }
 
 /* fy_take_fn. */
@@ -289,20 +341,17 @@ static void *take(ferry *f, fy_record *record, const void *packed, size_t size_b
     ferry_store *s = fy_store_of(f);
     const fy_files *files = files_of(f);
     if (size_bytes != sizeof place)
-        return NULL;
+        return refuse(f, record, "its place has %zu bytes, expected %zu", size_bytes, sizeof place);
     memcpy(&place, packed, sizeof place);
     bool stored = s != NULL && s->shadows[record->type_index] != NULL;
-    if (stored && place.rank == s->objects->rank && place.number == s->number) {
-        fy_stored *item = fy_lease_return(s, place.lease, record->object);
-        if (item != NULL)
-            set_place(s, record, item, &place);
-        return item;
-    }
-    fy_file *file = files == NULL ? NULL : find(files, (int)place.rank, place.number);
-    if (file == NULL)
-        return NULL;
-    if (stored && s->disk.align_bytes == file->align_bytes) {
-        fy_stored *item = make_item(s, record, file, &place);
+    bool back = stored && place.rank == s->objects->rank && place.number == s->number;
+    fy_file *file = back || files == NULL ? NULL : find(files, (int)place.rank, place.number);
+    if (!back && file == NULL)
+        return refuse(f, record, "file %016llx of rank %lld is not open here",
+                      (unsigned long long)place.number, (long long)place.rank);
+    if (back || (stored && s->disk.align_bytes == file->align_bytes)) {
+        fy_stored *item =
+            back ? take_back(f, s, record, &place) : make_item(s, record, file, &place);
         if (item != NULL)
             set_place(s, record, item, &place);
         return item;

@@ -83,6 +83,14 @@ static inline void set_up(ferry *f, account *a, uint64_t budget_bytes)
     CHECK(ferry_store_add(a->store, a->type) == 0);
 }
 
+/* A job of two ranks with stores. */
+static inline void open_two(test_job *job, account a[2], uint64_t budget_bytes)
+{
+    job_open(job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++)
+        set_up(job->f[rank], &a[rank], budget_bytes);
+}
+
 static inline void create_all(ferry *f, account *a)
 {
     for (int i = 0; i < OBJECTS; i++) {

@@ -32,9 +32,7 @@ static ssize_t gated_write(int fd, const void *buffer, size_t size_bytes, off_t 
 /* `a` on rank 0 has objects 0 and 1 being written, and more waiting for that. */
 static void open_gated(test_job *job, account a[2])
 {
-    job_open(job, 2, 0, 0);
-    for (int rank = 0; rank < 2; rank++)
-        set_up(job->f[rank], &a[rank], (uint64_t)(OBJECTS - 4) * BYTES);
+    open_two(job, a, (uint64_t)(OBJECTS - 4) * BYTES);
     atomic_store(&gate_is_open, false);
     atomic_store(&at_gate, 0);
     a[0].store->disk.write = gated_write;

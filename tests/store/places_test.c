@@ -44,9 +44,7 @@ static void move(test_job *job, const account *a, int from, int index, int to)
 /* Rank 1 has got an image, and an offer. From now on objects on disk go as places. */
 static void open_sharing(test_job *job, account a[2])
 {
-    job_open(job, 2, 0, 0);
-    for (int rank = 0; rank < 2; rank++)
-        set_up(job->f[rank], &a[rank], BUDGET);
+    open_two(job, a, BUDGET);
     create_all(job->f[0], &a[0]);
     settle_writes(job->f[0], &a[0]);
     move(job, &a[0], 0, 0, 1);
@@ -218,9 +216,7 @@ static void test_store_refuses_files_that_it_cannot_know(void **state)
     (void)state;
     test_job job;
     account a[2];
-    job_open(&job, 2, 0, 0);
-    for (int rank = 0; rank < 2; rank++)
-        set_up(job.f[rank], &a[rank], BUDGET);
+    open_two(&job, a, BUDGET);
     a[0].store->disk.align_bytes = 512; /* rank 1 aligns otherwise */
     create_all(job.f[0], &a[0]);
     settle_writes(job.f[0], &a[0]);
@@ -303,6 +299,55 @@ static void test_store_gives_no_object_the_place_of_another(void **state)
     job_close(&job);
 }
 
+/* A rank without a store cannot take `place`: it says why, but not at the second attempt. */
+static void check_refused(ferry *f, const fy_record *known, const fy_image_place *place,
+                          const char *expected)
+{
+    static uint64_t objects = 100;
+    char said[512] = "";
+    fy_record record = *known;
+    record.object.word = ++objects; /* each is told once */
+    FILE *file = tmpfile();
+    int saved = dup(2);
+    CHECK(file != NULL && saved >= 0 && dup2(fileno(file), 2) == 2);
+    void *data = fy_objects_of(f)->take(f, &record, place, sizeof *place);
+    void *again = fy_objects_of(f)->take(f, &record, place, sizeof *place);
+    CHECK(dup2(saved, 2) == 2 && close(saved) == 0);
+    rewind(file);
+    (void)fread(said, 1, sizeof said - 1, file);
+    (void)fclose(file);
+    assert_null(data);
+    assert_null(again);
+    assert_non_null(strstr(said, expected));
+    assert_null(strchr(strchr(said, '\n') + 1, '\n'));
+}
+
+static void test_store_says_why_it_refuses_a_place(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_sharing(&job, a);
+    const fy_record *known = fy_record_here(job.f[0], a[0].objects[1]);
+    fy_image_place place, other;
+    fy_place_write(known->stored, &place);
+    assert_int_equal(ferry_store_close(a[1].store), 0);
+    (void)job_settle(&job);
+    /* The sum is of another object. */
+    check_refused(job.f[1], known, &place, "the checksum of its image is");
+    other = place;
+    other.offset = UINT64_C(1) << 40;
+    check_refused(job.f[1], known, &other, "of the file of rank 0 fails: the file ends before");
+    other.offset = UINT64_C(1) << 63;
+    check_refused(job.f[1], known, &other, "Invalid argument");
+    other.number = ~place.number;
+    check_refused(job.f[1], known, &other, "of rank 0 is not open here");
+    move(&job, &a[0], 0, 1, 1);
+    use(&job, a, 1, 1, 100);
+    job_close(&job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_store_refuses_files_that_it_cannot_know),
         cmocka_unit_test(test_store_opens_each_file_once),
         cmocka_unit_test(test_store_gives_no_object_the_place_of_another),
+        cmocka_unit_test(test_store_says_why_it_refuses_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

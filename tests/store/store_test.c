@@ -338,9 +338,7 @@ static void test_store_lets_objects_migrate(void **state)
     (void)state;
     test_job job;
     account a[2];
-    job_open(&job, 2, 0, 0);
-    for (int rank = 0; rank < 2; rank++)
-        set_up(job.f[rank], &a[rank], BUDGET);
+    open_two(&job, a, BUDGET);
     create_all(job.f[0], &a[0]);
     (void)ferry_poll(job.f[0]);
     ferry_object object = a[0].objects[3];
@@ -378,9 +376,7 @@ static void test_store_lends_to_programs_that_carry(void **state)
     account a[2];
     ferry_move_info info;
     void *data = NULL;
-    job_open(&job, 2, 0, 0);
-    for (int rank = 0; rank < 2; rank++)
-        set_up(job.f[rank], &a[rank], BUDGET);
+    open_two(&job, a, BUDGET);
     create_all(job.f[0], &a[0]);
     (void)ferry_poll(job.f[0]);
     ferry_object object = a[0].objects[3];
