@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "launch/job.h"
 #include "port/nodes/child.h"
 #include "port/nodes/node.h"
@@ -271,14 +272,12 @@ fy_nodes_watch *fy_nodes_watch_start(const fy_node *node, const fy_nodes_launche
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
     w->set = calloc(2 * (SET_CHILDREN + (size_t)node->segment->ranks), sizeof(*w->set));
     w->job.children = calloc(node->segment->ranks, sizeof(*w->job.children));
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
     bool ready = w->stop_fd >= 0 && w->set != NULL && w->job.children != NULL;
-    if (ready && starts && prepare_job(w, launcher, &old) != 0)
+    if (ready && starts && prepare_job(w, launcher, &mask) != 0)
         fy_log_line(node->ranks[node->self], "ferry_spawn cannot start ranks: %s", fy_error_text());
-    bool started = ready && pthread_create(&w->thread, NULL, watch, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    bool started = ready && fy_thread_create(&w->thread, watch, w) == 0;
     if (started)
         return w;
     if (w->starts)

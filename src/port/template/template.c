@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "port/template/node.h"
 
 #define QUEUED_MAX 256u
@@ -317,7 +318,7 @@ static int spawn(fy_port *port, void (*entry)(void *arg), void *arg)
     template_port *p = state_of(port);
     p->helper_entry = entry;
     p->helper_arg = arg;
-    return pthread_create(&p->helper, NULL, run_helper, p) == 0 ? 0 : FERRY_ESYSTEM;
+    return fy_thread_create(&p->helper, run_helper, p) == 0 ? 0 : FERRY_ESYSTEM;
 }
 
 static void join(fy_port *port)
