@@ -6,13 +6,12 @@
 
 void fy_nodes_tell(nodes_port *p, endpoint *from, fy_lane lane, int process, notices what)
 {
-    enum { PAUSE_NS = 1000000 };
     for (bool told = false; !told;) {
         lock(p);
         told = fy_nodes_notice(p, from, lane, process, what);
         unlock(p);
         if (!told)
-            fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
+            fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_MAX_NS);
     }
 }
 

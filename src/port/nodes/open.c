@@ -159,8 +159,8 @@ static bool waits_near(const fy_nodes_job *job)
  * together. Returns false if a rank has died. */
 static bool linger(fy_nodes_job *job)
 {
-    enum { YIELDS = 200, PAUSE_MIN_NS = 50000, PAUSE_MAX_NS = 1000000 };
-    uint64_t pause_ns = PAUSE_MIN_NS;
+    enum { YIELDS = 200, PAUSE_FIRST_NS = 50000 };
+    uint64_t pause_ns = PAUSE_FIRST_NS;
     int yields = 0;
     for (;;) {
         bool dead = saw_death(job);
@@ -173,7 +173,7 @@ static bool linger(fy_nodes_job *job)
             sched_yield();
         } else {
             fy_clock_sleep_until(fy_clock_now_ns() + pause_ns);
-            pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+            pause_ns = pause_longer(pause_ns);
         }
     }
 }

@@ -37,6 +37,15 @@
 
 #define WORDS_BYTES (FY_FRAME_WORDS * sizeof(uint64_t))
 #define EAGER_MAX (16u << 10)
+/* A thread that looks for messages pauses between looks. Its pauses double while nothing comes. */
+#define PAUSE_MIN_NS 20000u
+#define PAUSE_MAX_NS 1000000u
+
+static inline uint64_t pause_longer(uint64_t pause_ns)
+{
+    return pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+}
+
 /* The limits of what is in flight from one rank to another on one lane: frames, bytes of frames,
  * and bytes of payloads that follow. One such payload is always allowed. */
 #define FRAMES_MAX 256u

@@ -17,8 +17,6 @@
 #include "port/shm/layout.h"
 
 #define YIELDS 50
-#define PAUSE_MIN_NS 20000u
-#define PAUSE_MAX_NS 1000000u
 /* How long frames of a dead rank are kept for ranks that take none. */
 #define DEAD_FRAMES_NS 20000000u
 #define BUDGET 64
@@ -399,7 +397,7 @@ static void *relay_run(void *arg)
             continue;
         }
         r->port->ops->transport.wait(r->port, FY_HELPER, fy_clock_now_ns() + pause_ns);
-        pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+        pause_ns = pause_longer(pause_ns);
     }
     return NULL;
 }

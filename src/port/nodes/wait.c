@@ -11,8 +11,6 @@
 #define SPINS 20
 #define YIELDS 100
 #define SLOW_YIELD_NS 100000u
-#define PAUSE_MIN_NS 20000u
-#define PAUSE_MAX_NS 1000000u
 /* The pause of a helper that does not serve the control lane. It may be told to serve it at any
  * time. */
 #define IDLE_QUANTUM_NS 1000000u
@@ -72,7 +70,7 @@ static void wait_app(nodes_port *p, uint64_t deadline_ns)
     }
     uint64_t until = earlier(deadline_ns, fy_clock_now_ns() + p->pause_ns);
     p->near->ops->transport.wait(p->near, FY_APP, until);
-    p->pause_ns = earlier(p->pause_ns * 2, PAUSE_MAX_NS);
+    p->pause_ns = pause_longer(p->pause_ns);
 }
 
 void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
