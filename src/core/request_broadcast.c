@@ -17,6 +17,7 @@
 #include "core/membership.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
+#include "core/parts.h"
 #include "core/rank.h"
 #include "core/work.h"
 
@@ -35,11 +36,10 @@ typedef struct tree {
 /* The ends for which a rank waits before it tells its parent; at the root, before it ends its own
  * operation. */
 typedef struct broadcast_record {
+    fy_parts parts;
     fy_packet *end; /* to tell the parent, made beforehand; NULL at the root */
     int parent;
     uint32_t op;
-    int parts; /* that have not ended */
-    int error;
 } broadcast_record;
 
 void fy_request_broadcast_pool_init(fy_pool *pool)
@@ -86,26 +86,19 @@ static tree tree_of(const ferry *f, int root, const uint64_t *set)
     return t;
 }
 
-static void part_ended(ferry *f, broadcast_record *record, int error)
+static void broadcast_ended(ferry *f, fy_parts *parts)
 {
-    record->error = record->error == 0 ? error : record->error;
-    if (--record->parts > 0)
-        return;
+    broadcast_record *record = (broadcast_record *)parts;
     if (record->end == NULL) {
-        fy_op_end(f, record->op, record->error);
+        fy_op_end(f, record->op, parts->error);
     } else {
         const fy_frame frame = {.kind = FY_KIND_END,
                                 .word_count = 2,
-                                .words = {record->op, (uint64_t)(int64_t)record->error}};
+                                .words = {record->op, (uint64_t)(int64_t)parts->error}};
         fy_packet_fill(record->end, record->parent, FY_DATA, &frame);
         (void)fy_send_packet(f, record->end); /* a parent that is gone waits for no end */
     }
     fy_pool_put(&f->broadcasts, record);
-}
-
-static void on_part(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    part_ended(f, arg, receipt->error);
 }
 
 /* An operation that is one part of `record`; 0 when there is nothing to track. */
@@ -113,16 +106,9 @@ static int start_part(ferry *f, broadcast_record *record, int rank, const fy_fra
                       uint32_t *op)
 {
     *op = 0;
-    if (record == NULL)
-        return 0;
-    const ferry_track track = {.size = sizeof(track),
-                               .completed = on_part,
-                               .completed_arg = record,
-                               .failed = on_part,
-                               .failed_arg = record};
-    int error = fy_op_start(f, &track, rank, frame->tag, frame->size_bytes, op);
-    record->parts += error == 0;
-    return error;
+    return record == NULL
+               ? 0
+               : fy_part_start(f, &record->parts, rank, frame->tag, frame->size_bytes, op);
 }
 
 /* `own`: this rank is the root. */
@@ -141,8 +127,7 @@ static int send_child(ferry *f, broadcast_record *record, int rank, const fy_fra
         f->head.work_created++;
         (void)fy_work_leaves(f, rank, 1); /* there is a record */
     } else if (record != NULL) {
-        record->parts--;
-        fy_op_drop(f, copy.op);
+        fy_part_drop(f, &record->parts, copy.op);
     }
     return error;
 }
@@ -202,8 +187,8 @@ static broadcast_record *create_record(ferry *f, int parent, uint32_t op)
     broadcast_record *record = fy_pool_get(&f->broadcasts);
     if (record == NULL)
         return NULL;
-    /* One part more until all are counted. */
-    *record = (broadcast_record){.parent = parent, .op = op, .parts = 1};
+    *record = (broadcast_record){
+        .parts = {.count = 1, .ended = broadcast_ended}, .parent = parent, .op = op};
     record->end = fy_packet_create(&f->packets, 0);
     if (record->end != NULL)
         return record;
@@ -231,7 +216,7 @@ static void pass_on(ferry *f, broadcast_record *record, const tree *t, const fy_
         fy_rest_due(f);
     }
     if (record != NULL)
-        part_ended(f, record, error);
+        fy_part_end(f, &record->parts, error);
 }
 
 /* The tree that a frame from `source` names, if the source is above this rank in it. */
@@ -298,7 +283,7 @@ static int start_tracking(ferry *f, const fy_frame *frame, const ferry_track *tr
         fy_op_drop(f, op);
         return fy_fail(f, FERRY_ENOMEM, "request_broadcast: no memory to track it");
     }
-    **record = (broadcast_record){.op = op, .parts = 1};
+    **record = (broadcast_record){.parts = {.count = 1, .ended = broadcast_ended}, .op = op};
     (void)fy_op_hold(f, op, true);
     return 0;
 }
@@ -349,6 +334,6 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
         return error;
     }
     fy_op_submitted(f, record->op);
-    part_ended(f, record, error);
+    fy_part_end(f, &record->parts, error);
     return 0;
 }

@@ -17,7 +17,7 @@ static int open_memory(ferry *f, const ferry_options *options)
     m->gets.item_bytes = sizeof(fy_pending_get);
     m->words.item_bytes = sizeof(fy_word_wait);
     fy_transfer_pool_init(&m->follows);
-    fy_group_pool_init(&m->groups);
+    fy_gets_pool_init(&m->gets_of_pieces);
     return 0;
 }
 
@@ -31,7 +31,7 @@ static void close_memory(ferry *f)
     free(m->gets.items);
     free(m->words.items);
     fy_pool_fini(&m->follows);
-    fy_pool_fini(&m->groups);
+    fy_pool_fini(&m->gets_of_pieces);
     free(m);
     fy_layer_state_set(f, FY_LAYER_MEMORY, NULL);
 }

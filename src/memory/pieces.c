@@ -3,7 +3,7 @@
  * Pieces that this rank can access itself are copied in the call; frames carry the others. All
  * frames of a put belong to the caller's operation: the first refusal ends it as failed, otherwise
  * an empty put after the last piece ends it. Each piece of a get that frames carry is an operation
- * of its own, and a group counts them.
+ * of its own, and a record counts them.
  *
  * A call that may be refused for lack of room must not have copied anything before. So if there is
  * no room, it first looks at all pieces, and copies only if none needs a frame. */
@@ -12,16 +12,16 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "core/outgoing.h"
+#include "core/parts.h"
 #include "memory/state.h"
 
 /* With more gets than this in flight, one call waits for some of them before it goes on. */
 enum { GETS_MAX = 256 };
 
-typedef struct fy_group {
-    uint32_t op;  /* the caller's */
-    size_t parts; /* gets that have not ended, and one more while the call runs */
-    int error;    /* the first of a get */
-} fy_group;
+typedef struct fy_gets {
+    fy_parts parts; /* the gets */
+    uint32_t op;    /* the caller's */
+} fy_gets;
 
 /* The state of a call. */
 typedef struct progress {
@@ -31,28 +31,21 @@ typedef struct progress {
     bool by_frames;  /* frames carry at least one piece */
     int room;        /* not 0: no frame may be sent, for this error, and this walk copies nothing */
     ferry_piece far; /* the last piece that frames carry */
-    fy_group *group; /* of a call that gets */
+    fy_gets *gets;   /* of a call that gets */
     uint32_t op;
     ferry_op wait; /* the operation, when the caller has not given one */
 } progress;
 
-void fy_group_pool_init(fy_pool *pool)
+void fy_gets_pool_init(fy_pool *pool)
 {
-    fy_pool_init(pool, sizeof(fy_group), 8);
+    fy_pool_init(pool, sizeof(fy_gets), 8);
 }
 
-static void part_ended(ferry *f, fy_group *group, int error)
+static void gets_ended(ferry *f, fy_parts *parts)
 {
-    group->error = group->error == 0 ? error : group->error;
-    if (--group->parts > 0)
-        return;
-    fy_op_end(f, group->op, group->error);
-    fy_pool_put(&fy_memory_of(f)->groups, group);
-}
-
-static void on_part(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    part_ended(f, arg, receipt->error);
+    fy_gets *gets = (fy_gets *)parts;
+    fy_op_end(f, gets->op, parts->error);
+    fy_pool_put(&fy_memory_of(f)->gets_of_pieces, gets);
 }
 
 static inline bool may_copy(ferry *f, const progress *p, const void *remote, size_t size_bytes)
@@ -66,24 +59,17 @@ static int get_part(ferry *f, progress *p, const ferry_piece *piece)
     int error = p->wait.word == 0 ? 0 : fy_memory_check_wait(f, p->name, p->rank);
     if (error != 0)
         return error;
-    const ferry_track track = {.size = sizeof(track),
-                               .completed = on_part,
-                               .completed_arg = p->group,
-                               .failed = on_part,
-                               .failed_arg = p->group};
     uint32_t op;
-    error = fy_op_start(f, &track, p->rank, 0, piece->size_bytes, &op);
+    error = fy_part_start(f, &p->gets->parts, p->rank, 0, piece->size_bytes, &op);
     if (error != 0)
         return error;
-    p->group->parts++;
     const fy_get_how how = {.op = op, .guard = p->op, .tag = FY_NO_TAG};
     error = fy_get_pieces(f, p->rank, piece, &how);
     if (error != 0) {
-        p->group->parts--;
-        fy_op_drop(f, op);
+        fy_part_drop(f, &p->gets->parts, op);
         return error;
     }
-    while (p->group->parts > GETS_MAX && !fy_in_handler(f))
+    while (p->gets->parts.count > GETS_MAX && !fy_in_handler(f))
         if (ferry_wait(f, FERRY_FOREVER) < 0)
             break;
     return 0;
@@ -132,12 +118,12 @@ static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *tr
     (void)fy_op_hold(f, p->op, true);
     if (error != 0 || p->put)
         return error;
-    p->group = fy_pool_get(&fy_memory_of(f)->groups);
-    if (p->group == NULL) {
+    p->gets = fy_pool_get(&fy_memory_of(f)->gets_of_pieces);
+    if (p->gets == NULL) {
         fy_op_drop(f, p->op);
         return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another one", p->name);
     }
-    *p->group = (fy_group){.op = p->op, .parts = 1};
+    *p->gets = (fy_gets){.parts = {.count = 1, .ended = gets_ended}, .op = p->op};
     return 0;
 }
 
@@ -164,12 +150,12 @@ static int end_put(ferry *f, progress *p, int error)
 static int end_get(ferry *f, progress *p, int error)
 {
     (void)fy_op_hold(f, p->op, false);
-    if (error != 0 && p->group->parts == 1) {
+    if (error != 0 && p->gets->parts.count == 1) {
         fy_op_drop(f, p->op);
-        fy_pool_put(&fy_memory_of(f)->groups, p->group);
+        fy_pool_put(&fy_memory_of(f)->gets_of_pieces, p->gets);
         return error;
     }
-    part_ended(f, p->group, error);
+    fy_part_end(f, &p->gets->parts, error);
     if (p->wait.word == 0)
         return 0;
     return fy_in_handler(f) ? ferry_op_test(f, &p->wait) : ferry_op_wait(f, &p->wait);

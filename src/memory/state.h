@@ -50,11 +50,11 @@ typedef struct fy_word_wait {
 
 typedef struct fy_memory {
     fy_regions regions;
-    fy_call_slots gets;  /* of fy_pending_get (get.c) */
-    fy_call_slots words; /* of fy_word_wait (word.c) */
-    fy_pool follows;     /* fy_follow: transfers that run a local handler, or get (transfer.c) */
-    fy_pool groups;      /* fy_group: gets of many pieces (pieces.c) */
-    int lines_logged;    /* log lines so far about untracked operations that failed */
+    fy_call_slots gets;     /* of fy_pending_get (get.c) */
+    fy_call_slots words;    /* of fy_word_wait (word.c) */
+    fy_pool follows;        /* fy_follow: transfers that run a local handler, or get (transfer.c) */
+    fy_pool gets_of_pieces; /* fy_gets (pieces.c) */
+    int lines_logged;       /* log lines so far about untracked operations that failed */
 } fy_memory;
 
 static inline fy_memory *fy_memory_of(const ferry *f)
@@ -175,7 +175,7 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how 
 void fy_transfer_arrived(ferry *f, int source, uint32_t op);
 
 void fy_transfer_pool_init(fy_pool *pool);
-void fy_group_pool_init(fy_pool *pool);
+void fy_gets_pool_init(fy_pool *pool);
 
 fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_word_deliver(ferry *f, int source, const fy_frame *frame);
