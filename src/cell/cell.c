@@ -27,7 +27,7 @@ static __attribute__((cold, noinline)) int no_such_cell(fy_cells *c, const char 
                    call, cell.number, cell.rank, FERRY_CELLS - 1, ferry_ranks(c->f) - 1);
 }
 
-static __attribute__((cold, noinline)) int peer_gone(fy_cells *c, const char *call, int rank)
+static __attribute__((cold, noinline)) int cell_peer_gone(fy_cells *c, const char *call, int rank)
 {
     return fy_fail(c->f, FERRY_EPEER, "%s: rank %d is dead or has left", call, rank);
 }
@@ -92,7 +92,7 @@ static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell,
 }
 
 /* Looks and polls for a while before the call sleeps: a parcel or room often comes soon. */
-static int look(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
+static int cell_look(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
 {
     for (int round = 0; round < WAIT_ROUNDS; round++) {
         for (int i = 0; i < WAIT_LOOKS; i++) {
@@ -121,7 +121,7 @@ static int sleep_for(fy_cells *c, fy_cell *cell, const fy_cell_request *request,
     int error;
     while ((error = attempt_again(c, cell, request)) == FERRY_EAGAIN) {
         if (is_forlorn(c, request)) {
-            error = peer_gone(c, calls[request->kind], request->cell.rank);
+            error = cell_peer_gone(c, calls[request->kind], request->cell.rank);
             break;
         }
         uint64_t now = deadline == FERRY_FOREVER ? 0 : ferry_now(c->f);
@@ -153,14 +153,14 @@ static __attribute__((noinline)) int wait_for(fy_cells *c, fy_cell *cell,
         uint64_t now = ferry_now(c->f);
         deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
     }
-    int error = look(c, cell, request);
+    int error = cell_look(c, cell, request);
     if (error == FERRY_EAGAIN)
         error = sleep_for(c, cell, request, deadline);
     return error;
 }
 
-static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_cell_request *request,
-                                                   int error, uint64_t timeout_ns)
+static __attribute__((cold, noinline)) int cell_explain(fy_cells *c, const fy_cell_request *request,
+                                                        int error, uint64_t timeout_ns)
 {
     const char *call = calls[request->kind];
     if (error == FERRY_ENOMEM)
@@ -183,10 +183,10 @@ static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t 
     fy_cells_check_peers(c);
     if (__builtin_expect(cell == NULL, 0)) {
         error = fy_remote_call(c, request, timeout_ns);
-        return error == 0 ? 0 : explain(c, request, error, timeout_ns);
+        return error == 0 ? 0 : cell_explain(c, request, error, timeout_ns);
     }
     if (adds(request->kind) && c->gone[request->cell.rank])
-        return peer_gone(c, calls[request->kind], request->cell.rank);
+        return cell_peer_gone(c, calls[request->kind], request->cell.rank);
     error = attempt(c, cell, request);
     if (__builtin_expect(error == 0, 1)) {
         if (__builtin_expect(++c->turns % TURN == 0, 0))
@@ -195,7 +195,7 @@ static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t 
     }
     if (error == FERRY_EAGAIN && timeout_ns > 0)
         error = wait_for(c, cell, request, timeout_ns);
-    return error == 0 ? 0 : explain(c, request, error, timeout_ns);
+    return error == 0 ? 0 : cell_explain(c, request, error, timeout_ns);
 }
 
 /* Finds the held parcel of an operation that adds one. */
@@ -273,7 +273,7 @@ int ferry_cell_limit_set(ferry *f, int number, size_t limit)
 
 /* The tracked forms. */
 
-static int start(fy_cells *c, const fy_cell_request *request, const ferry_track *track)
+static int cell_start(fy_cells *c, const fy_cell_request *request, const ferry_track *track)
 {
     const char *call = calls[request->kind];
     int error;
@@ -286,7 +286,7 @@ static int start(fy_cells *c, const fy_cell_request *request, const ferry_track 
     if (cell == NULL)
         return fy_remote_start(c, request, track);
     if (c->gone[request->cell.rank])
-        return peer_gone(c, call, request->cell.rank);
+        return cell_peer_gone(c, call, request->cell.rank);
     uint32_t op;
     error = fy_op_start(c->f, track, request->cell.rank, 0, 0, &op);
     if (error != 0)
@@ -299,7 +299,7 @@ static int start(fy_cells *c, const fy_cell_request *request, const ferry_track 
         fy_op_end(c->f, op, 0);
     if (error != 0)
         fy_op_drop(c->f, op);
-    return error == 0 ? 0 : explain(c, request, error, 0);
+    return error == 0 ? 0 : cell_explain(c, request, error, 0);
 }
 
 int ferry_cell_enqueue_start(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
@@ -308,7 +308,7 @@ int ferry_cell_enqueue_start(ferry *f, ferry_cell cell, ferry_parcel parcel, fer
     fy_cells *c = fy_cells_of(f);
     fy_cell_request request = {.kind = FY_CELL_ENQ, .cell = cell, .hold = hold};
     int error = find_parcel(c, "cell_enqueue_start", parcel, &request);
-    return error != 0 ? error : start(c, &request, track);
+    return error != 0 ? error : cell_start(c, &request, track);
 }
 
 int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
@@ -317,7 +317,7 @@ int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out, const
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_dequeue_start: the result is missing");
     out->word = 0;
-    return start(fy_cells_of(f), &request, track);
+    return cell_start(fy_cells_of(f), &request, track);
 }
 
 int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
@@ -326,5 +326,5 @@ int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out, const fe
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_read_start: the result is missing");
     out->word = 0;
-    return start(fy_cells_of(f), &request, track);
+    return cell_start(fy_cells_of(f), &request, track);
 }

@@ -53,7 +53,7 @@ static uint32_t scalar_bytes(ferry_type type, int conversion, bool target)
     }
 }
 
-static bool refuse(reader *r, const char *why)
+static bool copy_refuse(reader *r, const char *why)
 {
     if (r->wrong == NULL)
         r->wrong = why;
@@ -64,11 +64,11 @@ static bool refuse(reader *r, const char *why)
 static bool read_field(reader *r, field *out)
 {
     if (r->end - r->at < FIELD_WORDS)
-        return refuse(r, "ends inside a field");
+        return copy_refuse(r, "ends inside a field");
     if (r->at[0] < 0 || r->at[2] < 0 || r->at[3] < 0)
-        return refuse(r, "has a negative count or displacement");
+        return copy_refuse(r, "has a negative count or displacement");
     if (r->at[1] < 0 || r->at[1] > FERRY_STRUCT)
-        return refuse(r, "has an unknown type");
+        return copy_refuse(r, "has an unknown type");
     *out = (field){.count = (uint64_t)r->at[0],
                    .type = (ferry_type)r->at[1],
                    .source_at = (uint64_t)r->at[2],
@@ -80,9 +80,9 @@ static bool read_field(reader *r, field *out)
         return true;
     }
     if (r->end - r->at < STRUCT_WORDS)
-        return refuse(r, "ends inside a structure");
+        return copy_refuse(r, "ends inside a structure");
     if (r->at[0] < 0 || r->at[1] < 0)
-        return refuse(r, "has a negative stride");
+        return copy_refuse(r, "has a negative stride");
     out->source_step = (uint64_t)r->at[0];
     out->target_step = (uint64_t)r->at[1];
     r->at += STRUCT_WORDS;
@@ -96,39 +96,40 @@ static uint64_t span(uint64_t at, uint64_t count, uint64_t step, uint64_t elemen
     return count == 0 || element == 0 ? 0 : at + (count - 1) * step + element;
 }
 
-static void widen(reach *r, uint64_t source, uint64_t target)
+static void reach_widen(reach *r, uint64_t source, uint64_t target)
 {
     r->source = source > r->source ? source : r->source;
     r->target = target > r->target ? target : r->target;
 }
 
 /* Checks a descriptor and moves `r` to its end. Recursion is bounded by DEPTH_MAX. */
-static bool measure(reader *r, int depth, const reach *room, reach *out)
+static bool copy_measure(reader *r, int depth, const reach *room, reach *out)
 {
     *out = (reach){0};
     if (depth > DEPTH_MAX)
-        return refuse(r, "is nested deeper than 16");
+        return copy_refuse(r, "is nested deeper than 16");
     if (r->at == r->end || *r->at < 0)
-        return refuse(r, r->at == r->end ? "ends before a field count" : "has a negative count");
+        return copy_refuse(r,
+                           r->at == r->end ? "ends before a field count" : "has a negative count");
     for (int left = *r->at++; left > 0; left--) {
         field f;
         reach element;
         if (!read_field(r, &f))
             return false;
         element = (reach){f.source_step, f.target_step};
-        if (f.type == FERRY_STRUCT && !measure(r, depth + 1, room, &element))
+        if (f.type == FERRY_STRUCT && !copy_measure(r, depth + 1, room, &element))
             return false;
         if (f.count > 1 && element.target > f.target_step)
-            return refuse(r, "has structures that overlap in the target");
-        widen(out, span(f.source_at, f.count, f.source_step, element.source),
-              span(f.target_at, f.count, f.target_step, element.target));
+            return copy_refuse(r, "has structures that overlap in the target");
+        reach_widen(out, span(f.source_at, f.count, f.source_step, element.source),
+                    span(f.target_at, f.count, f.target_step, element.target));
         if (out->source > room->source || out->target > room->target)
-            return refuse(r, "reaches beyond the source or the target");
+            return copy_refuse(r, "reaches beyond the source or the target");
     }
     return true;
 }
 
-static uint64_t load(const unsigned char *from, uint32_t bytes, bool big)
+static uint64_t copy_load(const unsigned char *from, uint32_t bytes, bool big)
 {
     uint64_t value = 0;
     for (uint32_t i = 0; i < bytes; i++)
@@ -166,7 +167,7 @@ static bool copy_scalars(const field *f, int conversion, unsigned char *target,
         return true;
     }
     for (uint64_t i = 0; i < f->count; i++) {
-        uint64_t value = load(source + f->source_at + i * from, from, from_big);
+        uint64_t value = copy_load(source + f->source_at + i * from, from, from_big);
         if (!resize(f->type, from, to, &value))
             return false;
         store(target + f->target_at + i * to, to, to_big, value);
@@ -185,11 +186,11 @@ static void skip(reader *r)
 }
 
 /* Whether the descriptor at `r` covers no byte. The work is bounded as in measure. */
-static bool is_empty(reader r)
+static bool reader_is_empty(reader r)
 {
     reach out;
     const reach all = {INT64_MAX, INT64_MAX};
-    return measure(&r, 0, &all, &out) && out.target == 0;
+    return copy_measure(&r, 0, &all, &out) && out.target == 0;
 }
 
 /* Carries out a checked descriptor, and moves `r` to its end. Returns false if a value does not
@@ -206,7 +207,7 @@ static bool copy(reader *r, unsigned char *target, const unsigned char *source)
             continue;
         }
         const int *inner = r->at;
-        uint64_t count = is_empty(*r) ? 0 : f.count;
+        uint64_t count = reader_is_empty(*r) ? 0 : f.count;
         for (uint64_t i = 0; i < count; i++) {
             r->at = inner;
             if (!copy(r, target + f.target_at + i * f.target_step,
@@ -232,8 +233,8 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
     const reach room = {source.data == NULL ? 0 : source.size_bytes,
                         target.data == NULL ? 0 : target.size_bytes};
     reach out;
-    if (measure(&r, 0, &room, &out) && r.at != r.end)
-        (void)refuse(&r, "goes on after its last field");
+    if (copy_measure(&r, 0, &room, &out) && r.at != r.end)
+        (void)copy_refuse(&r, "goes on after its last field");
     if (r.wrong != NULL)
         return fy_fail(f, FERRY_EINVAL, "fields_copy: the descriptor %s (word %td of %zu)", r.wrong,
                        r.at - descriptor, length);

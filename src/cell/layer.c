@@ -135,7 +135,7 @@ static int cells_progress(ferry *f)
     return count;
 }
 
-static bool busy(ferry *f)
+static bool cells_busy(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     /* relaxed: the next poll acquires */
@@ -155,4 +155,4 @@ const fy_layer_ops fy_cell_layer = {.layer = FY_LAYER_CELL,
                                     .open = open_cells,
                                     .close = close_cells,
                                     .progress = cells_progress,
-                                    .busy = busy};
+                                    .busy = cells_busy};

@@ -97,7 +97,7 @@ static bool marks_due(const fy_cells *c)
 
 /* The handler to run next: the one of highest priority, of equal ones the one that ran least
  * recently. */
-static fy_marked *choose(const fy_cells *c, int64_t floor)
+static fy_marked *choose_marked(const fy_cells *c, int64_t floor)
 {
     fy_marked *best = NULL;
     for (size_t i = 0; i < c->marked_count; i++) {
@@ -170,7 +170,7 @@ int fy_marks_run(fy_cells *c, int64_t floor, int budget)
      * sets `attention` again */
     atomic_exchange_explicit(&c->board->attention, 0, memory_order_acquire);
     while (budget-- > 0) {
-        fy_marked *m = choose(c, floor);
+        fy_marked *m = choose_marked(c, floor);
         if (m == NULL)
             break;
         count += marks_run(c, m);

@@ -165,7 +165,7 @@ static bool enter(fy_cells *c, fy_parcel *p)
     return true;
 }
 
-static void leave(fy_cells *c, const fy_parcel *p)
+static void parcel_leave(fy_cells *c, const fy_parcel *p)
 {
     c->alive--;
     /* relaxed: only the creator writes it */
@@ -185,7 +185,7 @@ static void leave(fy_cells *c, const fy_parcel *p)
 static void parcel_destroy(fy_cells *c, fy_parcel *p)
 {
     atomic_store_explicit(&p->name, 0, memory_order_relaxed);
-    leave(c, p);
+    parcel_leave(c, p);
     block_free(c, p);
 }
 
@@ -407,7 +407,7 @@ void fy_parcel_rescue(fy_cells *c, uint32_t dead)
         parcel_destroy(c, p);
 }
 
-static int no_memory(ferry *f, const char *call, size_t size_bytes)
+static int parcel_no_memory(ferry *f, const char *call, size_t size_bytes)
 {
     return fy_fail(f, FERRY_ENOMEM,
                    "%s: a parcel of %zu bytes is more than the shared heap of rank %d has left "
@@ -423,7 +423,7 @@ int ferry_parcel_create(ferry *f, size_t size_bytes, ferry_parcel *out, void **d
     fy_cells_check_peers(c);
     fy_parcel *p = fy_parcel_make(c, size_bytes);
     if (p == NULL)
-        return no_memory(f, "parcel_create", size_bytes);
+        return parcel_no_memory(f, "parcel_create", size_bytes);
     out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
     if (data != NULL)
         *data = fy_parcel_data(c, p);
@@ -446,7 +446,7 @@ static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p
 {
     fy_parcel *copy = fy_parcel_make(c, p->size_bytes);
     if (copy == NULL)
-        return no_memory(c->f, "parcel_modify", p->size_bytes);
+        return parcel_no_memory(c->f, "parcel_modify", p->size_bytes);
     /* Others do not write to it meanwhile: this rank's hold makes the parcel shared until
      * fy_parcel_drop, so they copy too. */
     memcpy(fy_parcel_data(c, copy), fy_parcel_data(c, p), p->size_bytes);

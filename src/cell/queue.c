@@ -179,7 +179,8 @@ static void unlock_emptied(fy_cells *c, fy_cell *cell, bool added)
 }
 
 /* Makes a larger ring, and notes it in the change that is being made. */
-static __attribute__((cold, noinline)) bool grow(fy_cells *c, fy_cell *cell, fy_change *change)
+static __attribute__((cold, noinline)) bool queue_grow(fy_cells *c, fy_cell *cell,
+                                                       fy_change *change)
 {
     uint32_t mask = (mask_of(cell) + 1) * 4 - 1;
     /* The word after the slots has the address of the ring before. */
@@ -220,7 +221,7 @@ static int queue_add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, 
     change->parts = FY_CHANGE_CELL | FY_CHANGE_SLOT | FY_CHANGE_HOLD | FY_CHANGE_PLAN;
     change->slot = (uintptr_t)slot_at(cell, tail);
     if (count > mask_of(cell)) {
-        if (!grow(c, cell, change))
+        if (!queue_grow(c, cell, change))
             return FERRY_ENOMEM;
         change->slot = change->ring + (tail & change->mask & FY_CELL_MASK) * sizeof(uint64_t);
     }
@@ -372,7 +373,7 @@ void fy_queue_finish_plan(fy_cells *c, fy_cell *cell)
     unlock_emptied(c, cell, write);
 }
 
-static void empty(fy_cells *c, fy_cell *cell, fy_intent_plan plan)
+static void queue_empty(fy_cells *c, fy_cell *cell, fy_intent_plan plan)
 {
     /* release: the plan's details stand before it counts */
     atomic_store_explicit(&c->intent->plan, plan, memory_order_release);
@@ -386,12 +387,12 @@ void fy_queue_write(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
     c->intent->plan_parcel = atomic_load_explicit(&p->name, memory_order_relaxed);
     c->intent->plan_place = c->place;
     c->intent->plan_keep = hold == FERRY_KEEP;
-    empty(c, cell, FY_PLAN_WRITE);
+    queue_empty(c, cell, FY_PLAN_WRITE);
 }
 
 void fy_queue_clear(fy_cells *c, fy_cell *cell)
 {
-    empty(c, cell, FY_PLAN_CLEAR);
+    queue_empty(c, cell, FY_PLAN_CLEAR);
 }
 
 size_t fy_queue_count(fy_cells *c, fy_cell *cell)

@@ -37,7 +37,7 @@ static uint64_t cache_key(ferry_cell cell)
     return ((uint64_t)(uint32_t)cell.rank << 32 | (uint32_t)cell.number) + 1;
 }
 
-static int send_frame(fy_cells *c, int rank, const fy_frame *frame)
+static int cell_send_frame(fy_cells *c, int rank, const fy_frame *frame)
 {
     return fy_send(c->f, FY_DATA, rank, frame);
 }
@@ -51,7 +51,7 @@ static void drop_cached(fy_cells *c, fy_cached *cached)
 }
 
 /* Drops the copy of the parcel read last from a cell, if there is one. */
-static void forget(fy_cells *c, ferry_cell cell)
+static void remote_forget(fy_cells *c, ferry_cell cell)
 {
     fy_cached *cached = fy_table_find(&c->cached, cache_key(cell));
     if (cached != NULL)
@@ -82,7 +82,7 @@ static int remote_ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
         .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
     };
-    return send_frame(c, p->cell.rank, &frame);
+    return cell_send_frame(c, p->cell.rank, &frame);
 }
 
 /* Whether an operation may wait at the cell. The others are done when they arrive, before
@@ -93,8 +93,8 @@ static bool can_wait(fy_cell_kind kind)
 }
 
 /* Makes the record of an operation on a cell of another node, and sends the request. */
-static int begin(fy_cells *c, const fy_cell_request *request, bool waits, uint32_t op,
-                 fy_pending **out)
+static int remote_begin(fy_cells *c, const fy_cell_request *request, bool waits, uint32_t op,
+                        fy_pending **out)
 {
     fy_pending *p = fy_pending_add(c, request->kind, request->cell, -1);
     if (p == NULL)
@@ -118,7 +118,8 @@ void fy_remote_cancel(fy_cells *c, const fy_pending *p)
 {
     const fy_frame frame = {
         .kind = FY_KIND_CELL, .word_count = 1, .handler = FRAME_CANCEL, .words = {p->number}};
-    (void)send_frame(c, p->cell.rank, &frame); /* if the peer has gone, that ends the operation */
+    (void)cell_send_frame(c, p->cell.rank,
+                          &frame); /* if the peer has gone, that ends the operation */
 }
 
 static void wait_done(fy_cells *c, fy_pending *p, uint64_t timeout_ns)
@@ -145,7 +146,7 @@ int fy_remote_call(fy_cells *c, const fy_cell_request *request, uint64_t timeout
                        "allowed inside a handler",
                        request->cell.rank);
     fy_pending *p;
-    int error = begin(c, request, timeout_ns > 0, 0, &p);
+    int error = remote_begin(c, request, timeout_ns > 0, 0, &p);
     if (error != 0)
         return error;
     p->awaited = true;
@@ -168,7 +169,7 @@ int fy_remote_start(fy_cells *c, const fy_cell_request *request, const ferry_tra
     int error = fy_op_start(c->f, track, request->cell.rank, 0, 0, &op);
     if (error != 0)
         return error;
-    error = begin(c, request, true, op, &p);
+    error = remote_begin(c, request, true, op, &p);
     if (error != 0) {
         fy_op_drop(c->f, op);
         return error;
@@ -180,7 +181,7 @@ int fy_remote_start(fy_cells *c, const fy_cell_request *request, const ferry_tra
 
 /* At the cell's rank. */
 
-static int answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bool known)
+static int remote_answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bool known)
 {
     fy_parcel *parcel = known || p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE
                             ? NULL
@@ -193,7 +194,7 @@ static int answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bo
         .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
     };
-    return send_frame(c, p->source, &frame);
+    return cell_send_frame(c, p->source, &frame);
 }
 
 static uint64_t parcel_content(const fy_cells *c, uint64_t name)
@@ -235,7 +236,8 @@ bool fy_remote_serve(fy_cells *c, fy_pending *p)
     bool known = error == 0 && word != 0 && word == p->known && p->kind != FY_CELL_COUNT;
     /* If there is no memory for the answer, the parcel that was taken stays with the request, and
      * the next poll answers. */
-    if (answer(c, p, error, word, known) == FERRY_ENOMEM && error == 0 && p->parcel.word != 0)
+    if (remote_answer(c, p, error, word, known) == FERRY_ENOMEM && error == 0 &&
+        p->parcel.word != 0)
         return false;
     fy_pending_end(c, p, 0);
     return true;
@@ -259,7 +261,7 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
     if (p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE) {
         fy_parcel *parcel = fy_parcel_make(c, frame->size_bytes);
         if (parcel == NULL) {
-            (void)answer(c, p, FERRY_ENOMEM, 0, false);
+            (void)remote_answer(c, p, FERRY_ENOMEM, 0, false);
             fy_pending_end(c, p, 0);
             return FY_TAKEN;
         }
@@ -279,7 +281,7 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
         bool taken = p->kind != FY_CELL_ENQ && p->parcel.word != 0;
         if (p->source != source || p->number != frame->words[0] || taken)
             continue;
-        (void)answer(c, p, FERRY_ECANCELED, 0, false);
+        (void)remote_answer(c, p, FERRY_ECANCELED, 0, false);
         fy_pending_end(c, p, 0);
         return;
     }
@@ -292,7 +294,7 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
 static void remember(fy_cells *c, ferry_cell cell, uint64_t content, fy_parcel *parcel)
 {
     void *slot;
-    forget(c, cell);
+    remote_forget(c, cell);
     if (fy_table_insert(&c->cached, cache_key(cell), &slot) != 0)
         return;
     fy_cached *cached = slot;
@@ -337,7 +339,7 @@ static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t 
 }
 
 /* Adds a parcel to the end of its cell again: the operation that took it was given up meanwhile. */
-static fy_verdict give_back(fy_cells *c, ferry_cell cell, const brought *b)
+static fy_verdict remote_give_back(fy_cells *c, ferry_cell cell, const brought *b)
 {
     fy_pending *p = fy_pending_add(c, FY_CELL_ENQ, cell, -1);
     if (p == NULL)
@@ -350,7 +352,7 @@ static fy_verdict give_back(fy_cells *c, ferry_cell cell, const brought *b)
                             .words = {p->number, (uint64_t)cell.number, WAITS, 0},
                             .data = b->data,
                             .size_bytes = b->size_bytes};
-    int error = send_frame(c, cell.rank, &frame);
+    int error = cell_send_frame(c, cell.rank, &frame);
     if (error != 0)
         fy_pending_end(c, p, error);
     return error == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
@@ -373,9 +375,9 @@ static fy_verdict take_parcel(fy_cells *c, fy_pending *p, const fy_frame *frame,
     const brought b = find_brought(c, p, frame);
     bool removed = p->kind == FY_CELL_DEQ;
     if (removed)
-        forget(c, p->cell); /* it is no longer in the cell */
+        remote_forget(c, p->cell); /* it is no longer in the cell */
     if (p->out == NULL)
-        return removed ? give_back(c, p->cell, &b) : FY_TAKEN;
+        return removed ? remote_give_back(c, p->cell, &b) : FY_TAKEN;
     *error = receive(c, p, &b, frame->words[2]);
     return *error == FERRY_ENOMEM && removed ? FY_LEAVE : FY_TAKEN;
 }
@@ -403,7 +405,7 @@ static void tell_format(fy_cells *c, int rank, uint16_t what)
 {
     const fy_frame frame = {
         .kind = FY_KIND_CELL, .word_count = 1, .handler = what, .words = {c->board->format}};
-    (void)send_frame(c, rank, &frame); /* if the peer has gone, it needs no format */
+    (void)cell_send_frame(c, rank, &frame); /* if the peer has gone, it needs no format */
 }
 
 void fy_remote_ask_format(fy_cells *c, int rank)

@@ -64,7 +64,7 @@ void calibrate_must(int error, const char *what)
     exit(EXIT_FAILURE);
 }
 
-static void send(ferry *f, const probe *p, size_t size_bytes)
+static void calibrate_send(ferry *f, const probe *p, size_t size_bytes)
 {
     ferry_message message = {.handler = p->count, .data = p->data, .size_bytes = size_bytes};
     calibrate_must(ferry_request_send(f, 1 - ferry_rank(f), &message, NULL), "send");
@@ -72,7 +72,7 @@ static void send(ferry *f, const probe *p, size_t size_bytes)
 
 /* Polls until the requests are here. After PATIENT_POLLS another program wants the processor: then
  * it sleeps, and the round is too slow to be the least. */
-static void await(ferry *f, const probe *p, uint64_t count)
+static void calibrate_await(ferry *f, const probe *p, uint64_t count)
 {
     for (int polls = 0; p->counted < count; polls++)
         if (polls < PATIENT_POLLS)
@@ -106,10 +106,10 @@ static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes, ui
         uint64_t target = ++p->expected;
         uint64_t start = ferry_now(f);
         if (ferry_rank(f) == 0)
-            send(f, p, size_bytes);
-        await(f, p, target);
+            calibrate_send(f, p, size_bytes);
+        calibrate_await(f, p, target);
         if (ferry_rank(f) == 1)
-            send(f, p, size_bytes);
+            calibrate_send(f, p, size_bytes);
         halves[count++] = (ferry_now(f) - start) / 2;
         best = least(best, halves[count - 1]);
     }
@@ -128,7 +128,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
         ferry_barrier(f);
         uint64_t start = ferry_now(f);
         for (int k = 0; k < BURST && ferry_rank(f) == 0; k++)
-            send(f, p, 0);
+            calibrate_send(f, p, 0);
         if (ferry_rank(f) == 0)
             *send_ns = least(*send_ns, (ferry_now(f) - start) / BURST);
         uint64_t pause_end = start + 20000;
@@ -141,7 +141,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
         ferry_poll(f);
         if (p->counted - before == BURST)
             *receive_ns = least(*receive_ns, (ferry_now(f) - start) / BURST);
-        await(f, p, p->expected);
+        calibrate_await(f, p, p->expected);
     }
 }
 
@@ -154,8 +154,8 @@ static uint64_t stream_gap(ferry *f, probe *p)
         ferry_barrier(f);
         uint64_t start = ferry_now(f);
         for (int k = 0; k < 10000 && ferry_rank(f) == 0; k++)
-            send(f, p, 0);
-        await(f, p, p->expected);
+            calibrate_send(f, p, 0);
+        calibrate_await(f, p, p->expected);
         best = least(best, (ferry_now(f) - start) / 10000);
     }
     return best;
@@ -184,7 +184,7 @@ static int write_file(const char *name, uint64_t half, uint64_t big, const uint6
     return bad ? EXIT_FAILURE : 0;
 }
 
-static int measure(ferry *f, int argc, char **argv)
+static int calibrate_measure(ferry *f, int argc, char **argv)
 {
     bool quick = strcmp(argv[2], "quick") == 0;
     probe p = {.data = calloc(1, BIG_BYTES), .phase_ns = quick ? QUICK_PHASE_NS : PHASE_NS};
@@ -213,7 +213,7 @@ static int measure(ferry *f, int argc, char **argv)
 int cmd_calibrate(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
-        return ferry_main(argc, argv, measure, NULL);
+        return ferry_main(argc, argv, calibrate_measure, NULL);
     bool quick = false;
     const char *output = NULL;
     const cmd_option list[] = {

@@ -42,7 +42,7 @@ static void costs_keep(samples *s, int wanted, uint64_t ns)
         s->ns[s->count++] = ns;
 }
 
-static int compare(const void *left, const void *right)
+static int costs_compare(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a > b) - (a < b);
@@ -52,7 +52,7 @@ uint64_t calibrate_median(uint64_t *values, int count)
 {
     if (count == 0)
         return 1;
-    qsort(values, (size_t)count, sizeof *values, compare);
+    qsort(values, (size_t)count, sizeof *values, costs_compare);
     uint64_t middle = values[count / 2];
     return middle > 0 ? middle : 1;
 }

@@ -72,7 +72,7 @@ static void yardstick_notify(ferry_scheduling *s, void *state, ferry_schedulable
     yardstick_add(s, state, item);
 }
 
-static bool empty(ferry_scheduling *s, void *state)
+static bool policy_empty(ferry_scheduling *s, void *state)
 {
     (void)s;
     return ((policy *)state)->first == NULL;
@@ -100,6 +100,6 @@ const ferry_scheduler calibrate_scheduler = {
     .activate = yardstick_add,
     .notify = yardstick_notify,
     .remove = unlink_item,
-    .empty = empty,
+    .empty = policy_empty,
     .message = yardstick_message,
 };

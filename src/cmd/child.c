@@ -51,7 +51,7 @@ static _Noreturn void child_run(const char *command, char **argv, pid_t parent,
 
 /* Passes signals on until the program has ended. Returns its exit status. Signals of the terminal
  * (si_code above 0) have reached the program already. */
-static int await(pid_t child, const sigset_t *signals)
+static int child_await(pid_t child, const sigset_t *signals)
 {
     for (;;) {
         siginfo_t info;
@@ -63,7 +63,7 @@ static int await(pid_t child, const sigset_t *signals)
     }
 }
 
-static int fail(const char *command, const char *what)
+static int child_fail(const char *command, const char *what)
 {
     fprintf(stderr, "ferry %s: %s: %s\n", command, what, strerror(errno));
     return CMD_LAUNCH_STATUS;
@@ -79,16 +79,16 @@ int cmd_run_child(const char *command, char **argv, bool *opened)
         sigaddset(&signals, passed_signals[i]);
     *opened = false;
     if (!cmd_opened_begin(ends))
-        return fail(command, "socketpair");
+        return child_fail(command, "socketpair");
     /* If SIGCHLD is ignored, the kernel reaps the child, and its status is lost. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &signals, &old);
     pid_t parent = getpid(), child = fork();
     if (child < 0)
-        return fail(command, "fork");
+        return child_fail(command, "fork");
     if (child == 0)
         child_run(command, argv, parent, &old);
-    int status = await(child, &signals);
+    int status = child_await(child, &signals);
     *opened = cmd_opened_end(ends);
     return status;
 }

@@ -25,7 +25,7 @@ static void pin(size_t cpu)
 
 /* Answers each odd number with the next even one. Its release and acquire pair with those in
  * measure. */
-static void *answer(void *arg)
+static void *handoff_answer(void *arg)
 {
     line *l = arg;
     pin(l->cpu);
@@ -37,7 +37,7 @@ static void *answer(void *arg)
     return NULL;
 }
 
-static double measure(line *l)
+static double handoff_measure(line *l)
 {
     double best = 1e9;
     uint32_t i = 0;
@@ -56,7 +56,7 @@ static double measure(line *l)
 }
 
 /* The first two allowed processors. */
-static bool choose(cpu_set_t *allowed, size_t cpus[2])
+static bool choose_processors(cpu_set_t *allowed, size_t cpus[2])
 {
     int found = 0;
     if (sched_getaffinity(0, sizeof(*allowed), allowed) != 0)
@@ -72,13 +72,13 @@ bool cmd_handoff_ns(double *out)
     cpu_set_t allowed;
     size_t cpus[2];
     pthread_t other;
-    if (!choose(&allowed, cpus))
+    if (!choose_processors(&allowed, cpus))
         return false;
     line l = {.cpu = cpus[1]};
-    if (pthread_create(&other, NULL, answer, &l) != 0)
+    if (pthread_create(&other, NULL, handoff_answer, &l) != 0)
         return false;
     pin(cpus[0]);
-    *out = measure(&l);
+    *out = handoff_measure(&l);
     pthread_join(other, NULL);
     sched_setaffinity(0, sizeof(allowed), &allowed);
     return true;

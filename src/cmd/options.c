@@ -28,7 +28,7 @@ static bool takes_value(const cmd_option *option)
 
 /* Writes the options as getopt_long takes them. `longs` has room for two more than the list, and
  * `letters` for two characters of each and three more. */
-static void describe(const cmd_options *what, struct option *longs, char *letters)
+static void options_describe(const cmd_options *what, struct option *longs, char *letters)
 {
     size_t count = 0;
     if (what->program)
@@ -65,7 +65,7 @@ int cmd_read_options(int argc, char **argv, const cmd_options *what)
     struct option longs[OPTIONS_MAX + 2];
     char letters[2 * OPTIONS_MAX + 3], name[32], *own = argv[0];
     int letter, status = CMD_GO;
-    describe(what, longs, letters);
+    options_describe(what, longs, letters);
     (void)snprintf(name, sizeof(name), "ferry %s", what->command);
     argv[0] = name; /* getopt_long begins its messages with it */
     while (status == CMD_GO && (letter = getopt_long(argc, argv, letters, longs, NULL)) != -1) {

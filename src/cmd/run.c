@@ -64,7 +64,7 @@ static bool read_folder(const char *command, int letter, char *value, void *arg)
     return true;
 }
 
-static int read_options(request *r)
+static int run_read_options(request *r)
 {
     const cmd_option list[] = {
         {"ranks", 'n', .read = read_ranks},
@@ -101,7 +101,7 @@ int cmd_run(int argc, char **argv)
 {
     request r = {.options = FERRY_LAUNCH_OPTIONS_DEFAULTS, .argc = argc, .argv = argv};
     const ferry_launch_options *options = &r.options;
-    int status = read_options(&r);
+    int status = run_read_options(&r);
     if (status != CMD_GO)
         return status;
     if (optind == argc) {

@@ -97,7 +97,7 @@ static bool check_starved(const swarm *s)
     return false;
 }
 
-static int read_options(int argc, char **argv, swarm *s)
+static int swarm_read_options(int argc, char **argv, swarm *s)
 {
     const cmd_option list[] = {
         CMD_SIM_OPTIONS,
@@ -204,7 +204,7 @@ static void shrink_ranks(swarm *s, uint64_t seed, const char *plan, int status, 
     setenv("FERRY_RANKS", number, 1);
 }
 
-static const char *describe(int status)
+static const char *status_describe(int status)
 {
     switch (status) {
     case SWARM_LATE:
@@ -253,9 +253,9 @@ static void print_errors(const swarm *s)
 }
 
 /* Shrinks a failing run and prints the command that repeats it. */
-static void explain(swarm *s, uint64_t seed, const char *plan, int status)
+static void swarm_explain(swarm *s, uint64_t seed, const char *plan, int status)
 {
-    printf("seed %" PRIu64 " %s (status %d); shrinking\n", seed, describe(status), status);
+    printf("seed %" PRIu64 " %s (status %d); shrinking\n", seed, status_describe(status), status);
     fflush(stdout);
     double end_s = swarm_now_s() + s->shrink_s;
     s->doing = "shrinking";
@@ -333,11 +333,12 @@ static int run_seeds(swarm *s)
             continue;
         failures++;
         if (s->keep_going || s->no_shrink)
-            printf("seed %" PRIu64 " %s (status %d)\n", seed, describe(end.status), end.status);
+            printf("seed %" PRIu64 " %s (status %d)\n", seed, status_describe(end.status),
+                   end.status);
         if (s->keep_going)
             continue;
         if (end.status != 0 && !s->no_shrink)
-            explain(s, seed, plan, end.status);
+            swarm_explain(s, seed, plan, end.status);
         printf("failed at seed %" PRIu64 ", number %" PRIu64 " of %" PRIu64 "\n", seed, i + 1,
                count);
         return EXIT_FAILURE;
@@ -355,7 +356,7 @@ static int run_seeds(swarm *s)
 int cmd_swarm(int argc, char **argv)
 {
     swarm s = {.limit_s = 60, .shrink_s = SHRINK_S, .first = 1, .last = 100, .doing = "running"};
-    int status = read_options(argc, argv, &s);
+    int status = swarm_read_options(argc, argv, &s);
     if (status != CMD_GO)
         return status;
     if (optind == argc) {

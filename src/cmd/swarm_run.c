@@ -67,7 +67,7 @@ static bool redirect(const swarm *s, swarm_file name, int fd)
     return file >= 0 && dup2(file, fd) >= 0;
 }
 
-static _Noreturn void run_child(const swarm *s, uint64_t seed, const char *plan)
+static _Noreturn void swarm_run_child(const swarm *s, uint64_t seed, const char *plan)
 {
     char number[32], tape[SWARM_PATH_BYTES];
     snprintf(number, sizeof(number), "%llu", (unsigned long long)seed);
@@ -191,7 +191,7 @@ bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        run_child(s, seed, plan);
+        swarm_run_child(s, seed, plan);
     if (child < 0) {
         perror("ferry swarm: fork");
         return false;

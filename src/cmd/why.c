@@ -28,7 +28,7 @@ static const char help[] =
     "\n"
     "Exit status: 1 when JOB is no process, or holds no job; 2 for wrong usage.\n";
 
-static int fail(const char *job, const char *why)
+static int why_fail(const char *job, const char *why)
 {
     fprintf(stderr, "ferry why: %s: %s\n", job, why);
     return EXIT_FAILURE;
@@ -90,7 +90,7 @@ static int list_jobs(void)
     size_t count = 0, jobs = 0;
     DIR *folder = opendir("/proc");
     if (folder == NULL)
-        return fail("/proc", strerror(errno));
+        return why_fail("/proc", strerror(errno));
     for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
         pid_t pid = process_of(e->d_name);
         int fd = pid <= 0 ? -1 : fy_segment_held(pid);
@@ -129,21 +129,23 @@ int cmd_why(int argc, char **argv)
     }
     pid_t pid = process_of(argv[1]);
     if (pid == 0) {
-        (void)fail(argv[1], "expected the number of a process");
+        (void)why_fail(argv[1], "expected the number of a process");
         return cmd_wrong_usage("why");
     }
     if (kill(pid, 0) != 0 && errno == ESRCH)
-        return fail(argv[1], "there is no such process; expected that which started the ranks, or "
-                             "a rank");
+        return why_fail(argv[1],
+                        "there is no such process; expected that which started the ranks, or "
+                        "a rank");
     int fd = fy_segment_of_process(pid, true);
     if (fd < 0)
-        return fail(argv[1], "holds no job of Ferry's on this machine; expected the process that "
-                             "started the ranks, or a rank, of the same user");
+        return why_fail(argv[1],
+                        "holds no job of Ferry's on this machine; expected the process that "
+                        "started the ranks, or a rank, of the same user");
     fy_controls controls;
     int error = fy_controls_map(fd, &controls);
     (void)close(fd);
     if (error != 0)
-        return fail(argv[1], fy_error_text());
+        return why_fail(argv[1], fy_error_text());
     fy_why_query(&controls);
     fy_why_print(&controls, STDOUT_FILENO);
     fy_controls_unmap(&controls);

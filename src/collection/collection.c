@@ -124,7 +124,7 @@ static int init(ferry_collection *c, const ferry_collection_options *options)
 
 /* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ, or
  * another rank has an error. */
-static int agree(ferry *f, ferry_collection *c, int error)
+static int collection_agree(ferry *f, ferry_collection *c, int error)
 {
     uint64_t mix = 0, both[2];
     for (int d = 0; error == 0 && d < FY_DIMS; d++)
@@ -225,7 +225,7 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
         error = fy_fail(f, FERRY_EINVAL, "collection_create: the result is missing");
     if (error == 0)
         error = fy_element_type(c);
-    error = agree(f, c, error);
+    error = collection_agree(f, c, error);
     int64_t sums[2] = {0, 0};
     bool agreed = error == 0;
     if (agreed) {

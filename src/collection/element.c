@@ -69,7 +69,7 @@ static unsigned char *element_append(unsigned char *at, const void *data, size_t
     return at + padded(size_bytes);
 }
 
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+static void element_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
 {
     const fy_element *e = data;
     const ferry_object_ops *ops = &e->user.collection->ops;
@@ -195,7 +195,7 @@ static bool unpack_user(ferry *f, fy_element *e, const fy_packed *head, const vo
     return e->user.data != NULL;
 }
 
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+static void *element_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     fy_packed head;
     memcpy(&head, buffer, sizeof head);
@@ -245,7 +245,7 @@ static void element_destroy(ferry *f, void *data)
     free(e);
 }
 
-static double load(ferry *f, const void *data, const ferry_message *message)
+static double element_load(ferry *f, const void *data, const ferry_message *message)
 {
     const fy_element *e = data;
     return e->user.collection->ops.load(f, e->user.data, message);
@@ -284,10 +284,10 @@ int fy_element_type(ferry_collection *c)
     ops.name = c->name;
     ops.flags = c->ops.flags;
     ops.packed_size = packed_size;
-    ops.pack = pack;
-    ops.unpack = unpack;
+    ops.pack = element_pack;
+    ops.unpack = element_unpack;
     ops.destroy = element_destroy;
-    ops.load = c->ops.load != NULL ? load : NULL;
+    ops.load = c->ops.load != NULL ? element_load : NULL;
     ops.granularity = c->ops.granularity != NULL ? granularity : NULL;
     ops.priority = c->ops.priority != NULL ? priority : NULL;
     int error = ferry_object_type_register(c->f, &ops, &c->type);

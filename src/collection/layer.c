@@ -72,7 +72,7 @@ int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, 
 }
 
 /* Ignores a frame of a collection that this rank has freed. */
-static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
+static fy_verdict collections_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_collections *all = fy_collections_of(f);
     ferry_collection *c = fy_collection_find(all, frame->words[0]);
@@ -154,7 +154,7 @@ static int collections_progress(ferry *f)
     return count;
 }
 
-static bool busy(ferry *f)
+static bool collections_busy(ferry *f)
 {
     fy_collections *all = fy_collections_of(f);
     if (all->unsent != NULL)
@@ -167,14 +167,14 @@ static bool busy(ferry *f)
     return false;
 }
 
-static void peer_gone(ferry *f, int rank)
+static void collections_peer_gone(ferry *f, int rank)
 {
     fy_collections *all = fy_collections_of(f);
     for (fy_link *link = all->all.next; link != &all->all; link = link->next)
         fy_queues_peer_gone((ferry_collection *)(void *)link, rank);
 }
 
-static const fy_kind_info kind = {deliver, NULL, "collection", 0};
+static const fy_kind_info kind = {collections_deliver, NULL, "collection", 0};
 
 const fy_layer_ops fy_collection_layer = {.layer = FY_LAYER_COLLECTION,
                                           .name = "collection",
@@ -183,6 +183,6 @@ const fy_layer_ops fy_collection_layer = {.layer = FY_LAYER_COLLECTION,
                                           .open = open_collections,
                                           .close = close_collections,
                                           .progress = collections_progress,
-                                          .busy = busy,
-                                          .peer_gone = peer_gone,
+                                          .busy = collections_busy,
+                                          .peer_gone = collections_peer_gone,
                                           .why = fy_collections_why};

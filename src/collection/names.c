@@ -381,7 +381,8 @@ bool fy_names_insert_waits(const ferry_collection *c, uint64_t key)
     return w != NULL;
 }
 
-static uint64_t name_of(const ferry_collection *c, uint64_t key, const fy_known *known, bool *gone)
+static uint64_t known_name(const ferry_collection *c, uint64_t key, const fy_known *known,
+                           bool *gone)
 {
     *gone = false;
     if (known != NULL)
@@ -399,7 +400,7 @@ int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *messag
     bool gone;
     char text[FY_TEXT_BYTES];
     fy_known *known = fy_table_find(&c->known, key);
-    uint64_t object = name_of(c, key, known, &gone);
+    uint64_t object = known_name(c, key, known, &gone);
     if (gone)
         return fy_fail(c->f, FERRY_ENOENT, "collection_send: element %s of %s was removed",
                        fy_index_text(c, fy_key_index(c, key), text), c->name);

@@ -139,7 +139,7 @@ int fy_index_home(const ferry_collection *c, ferry_index index)
 
 /* The cost of a grid of ranks: the most elements that a rank has, and with little weight the
  * surface of its box. */
-static double cost_of(const ferry_collection *c, const int *grid)
+static double grid_cost(const ferry_collection *c, const int *grid)
 {
     double volume = 1, surface = 0, side[FY_DIMS];
     for (int d = 0; d < c->options.dims; d++) {
@@ -153,7 +153,7 @@ static double cost_of(const ferry_collection *c, const int *grid)
 
 static void try_grid(ferry_collection *c, const int *grid, double *best)
 {
-    double cost = cost_of(c, grid);
+    double cost = grid_cost(c, grid);
     if (*best >= 0 && cost >= *best)
         return;
     *best = cost;

@@ -330,7 +330,7 @@ typedef struct delivery {
     ferry_message message;
 } delivery;
 
-static void deliver(ferry *f, void *arg)
+static void rounds_deliver(ferry *f, void *arg)
 {
     delivery *d = arg;
     const ferry_contribution *how = d->how;
@@ -346,7 +346,7 @@ static void deliver(ferry *f, void *arg)
 }
 
 /* Forwards a result to the children of this rank in the tree. */
-static void pass_on(ferry_collection *c, const fy_frame *frame)
+static void rounds_pass_on(ferry_collection *c, const fy_frame *frame)
 {
     int root = root_of(c), place = (c->rank - root + c->ranks) % c->ranks;
     for (int child = 2 * place + 1; child <= 2 * place + 2 && child < c->ranks; child++)
@@ -381,7 +381,7 @@ void fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
     memcpy(&head, frame->data, sizeof head);
     const unsigned char *values = (const unsigned char *)frame->data + sizeof head;
     size_t bytes = frame->size_bytes - sizeof head;
-    pass_on(c, frame);
+    rounds_pass_on(c, frame);
     rounds_keep(c, &head, values, bytes);
     c->done = frame->words[1] + 1;
     bool here = head.how.to == FERRY_REDUCED_RANKS ||
@@ -395,7 +395,7 @@ void fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
                                   .words = {frame->words[1]},
                                   .data = bytes != 0 ? values : NULL,
                                   .size_bytes = bytes}};
-        fy_run(c->f, FY_DOING_HANDLER, head.how.handler.index, deliver, &d);
+        fy_run(c->f, FY_DOING_HANDLER, head.how.handler.index, rounds_deliver, &d);
     }
     fy_steps_wake(c);
 }

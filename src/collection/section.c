@@ -59,7 +59,7 @@ typedef struct posting {
     int error;
 } posting;
 
-static void post(ferry *f, void *arg)
+static void section_post(ferry *f, void *arg)
 {
     posting *p = arg;
     p->error = ferry_object_is_none(p->object)
@@ -71,7 +71,7 @@ void fy_post(ferry *f, ferry_object object, const ferry_message *message)
 {
     posting p = {.object = object, .message = message, .error = FERRY_EAGAIN};
     if (fy_collections_of(f)->unsent == NULL)
-        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, post, &p);
+        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, section_post, &p);
     if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
         (void)unsent_add(f, -1, object, message);
 }
@@ -80,7 +80,7 @@ void fy_post_here(ferry *f, const ferry_message *message)
 {
     posting p = {.message = message, .error = FERRY_EAGAIN};
     if (fy_collections_of(f)->unsent == NULL)
-        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, post, &p);
+        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, section_post, &p);
     if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
         (void)unsent_add(f, ferry_rank(f), (ferry_object){0}, message);
 }

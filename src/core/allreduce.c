@@ -19,7 +19,7 @@ typedef struct part {
     bool large;
 } part;
 
-static bool begin(ferry *f, fy_collective *c, part *p, bool in_place)
+static bool allreduce_begin(ferry *f, fy_collective *c, part *p, bool in_place)
 {
     size_t left = c->size_bytes - c->done;
     size_t room = c->size_bytes < PIECE_BYTES ? c->size_bytes : PIECE_BYTES;
@@ -78,7 +78,7 @@ void fy_plan_allreduce(ferry *f, fy_collective *c)
     part p;
     fy_pairing pairs = fy_pairing_of(c->ranks);
     bool paired = c->self < 2 * pairs.rest;
-    if (!begin(f, c, &p, true))
+    if (!allreduce_begin(f, c, &p, true))
         return;
     if (paired && c->self % 2 == 1) {
         fy_plan_send(f, c, c->self - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
@@ -139,7 +139,7 @@ void fy_plan_reduce(ferry *f, fy_collective *c)
     size_t at = c->done;
     if (c->part == 0)
         fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
-    if (!begin(f, c, &p, false))
+    if (!allreduce_begin(f, c, &p, false))
         return;
     unsigned char *out = c->what.out;
     fold(f, c, &p);
@@ -161,7 +161,7 @@ void fy_plan_scan(ferry *f, fy_collective *c)
     size_t at = c->done;
     if (c->part == 0)
         fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
-    if (!begin(f, c, &p, false))
+    if (!allreduce_begin(f, c, &p, false))
         return;
     unsigned char *result = p.bytes == 0 ? NULL : (unsigned char *)c->what.out + at;
     for (int distance = 1, round = 0; distance < c->ranks; distance *= 2, round++) {

@@ -29,7 +29,7 @@ static tree tree_of(const fy_collective *c)
 }
 
 /* The post of the data is the first one after those of the barrier. */
-static void begin(ferry *f, fy_collective *c, const tree *t, bool large)
+static void broadcast_begin(ferry *f, fy_collective *c, const tree *t, bool large)
 {
     fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     for (int bit = t->mask / 2; bit > 0 && large; bit /= 2) {
@@ -51,7 +51,7 @@ void fy_plan_broadcast(ferry *f, fy_collective *c)
     tree t = tree_of(c);
     unsigned char *data = c->what.out;
     if (c->part == 0)
-        begin(f, c, &t, c->size_bytes > PIECE_BYTES);
+        broadcast_begin(f, c, &t, c->size_bytes > PIECE_BYTES);
     size_t left = c->size_bytes - c->done;
     size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
     /* The post of the data is the last one made, and is kept while it is not complete. */

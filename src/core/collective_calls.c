@@ -139,7 +139,7 @@ static fy_plan *plan_of(ferry_collective_kind kind)
     return plans[kind];
 }
 
-static int no_memory(ferry *f, const ferry_collective *what)
+static int collective_no_memory(ferry *f, const ferry_collective *what)
 {
     return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another call",
                    fy_collective_kinds[what->kind].name);
@@ -161,7 +161,7 @@ int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
                     fy_collective_board_fits(f, what, what->count * value_bytes);
     fy_collective *c = collective_begin(f, what, by_board);
     if (c == NULL)
-        return no_memory(f, what);
+        return collective_no_memory(f, what);
     fy_doing before = fy_account_enter(f, doing);
     c->kept = true;
     if (by_board) {
@@ -210,7 +210,7 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
     fy_collective *c = collective_begin(f, what, false);
     if (c == NULL) {
         fy_op_drop(f, op);
-        return no_memory(f, what);
+        return collective_no_memory(f, what);
     }
     c->op = op;
     if (op != 0)

@@ -24,7 +24,7 @@ const fy_collective_kind fy_collective_kinds[] = {
 };
 
 /* The name without "ferry_", as error texts about arguments begin. */
-static const char *name_of(const ferry_collective *what)
+static const char *collective_name(const ferry_collective *what)
 {
     return fy_collective_kinds[what->kind].name + sizeof("ferry_") - 1;
 }
@@ -64,10 +64,11 @@ static int check_side(ferry *f, const ferry_collective *what, const void *at, co
 {
     size_t sum;
     if (!add_up(counts, group_of(f, what)->size, what->count, value_bytes, &sum))
-        return too_many(f, name_of(what), what);
-    return sum > 0 && at == NULL ? fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", name_of(what),
-                                           counts == NULL ? what->count : sum)
-                                 : 0;
+        return too_many(f, collective_name(what), what);
+    return sum > 0 && at == NULL
+               ? fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", collective_name(what),
+                         counts == NULL ? what->count : sum)
+               : 0;
 }
 
 static int check_sides(ferry *f, const ferry_collective *what, size_t value_bytes)
@@ -81,7 +82,7 @@ static int check_sides(ferry *f, const ferry_collective *what, size_t value_byte
     bool out_counts =
         kind == FERRY_ALLTOALLV || kind == FERRY_ALLGATHERV || (kind == FERRY_GATHERV && at_root);
     if ((in_counts && what->in_counts == NULL) || (out_counts && what->out_counts == NULL))
-        return fy_fail(f, FERRY_EINVAL, "%s: %s_counts are missing", name_of(what),
+        return fy_fail(f, FERRY_EINVAL, "%s: %s_counts are missing", collective_name(what),
                        in_counts && what->in_counts == NULL ? "in" : "out");
     const size_t *own = kind == FERRY_GATHERV || kind == FERRY_ALLGATHERV        ? what->out_counts
                         : kind == FERRY_SCATTERV || kind == FERRY_REDUCE_SCATTER ? what->in_counts
@@ -89,7 +90,7 @@ static int check_sides(ferry *f, const ferry_collective *what, size_t value_byte
     if (own != NULL && (in_counts || out_counts || kind == FERRY_REDUCE_SCATTER) &&
         own[self] != what->count)
         return fy_fail(f, FERRY_EINVAL, "%s: the piece of rank %d has %zu values, count is %zu",
-                       name_of(what), f->head.rank, own[self], what->count);
+                       collective_name(what), f->head.rank, own[self], what->count);
     int error = 0;
     in_counts = in_counts || kind == FERRY_REDUCE_SCATTER;
     if (reads)
@@ -103,11 +104,12 @@ static int check_values(ferry *f, const ferry_collective *what)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     if (value_bytes == 0)
-        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown", name_of(what), (int)what->type);
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown", collective_name(what),
+                       (int)what->type);
     if ((flags_of(what) & FY_COMBINES) && what->combine == NULL &&
         (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
-        return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown", name_of(what),
-                       (int)what->type, (int)what->reduction);
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown",
+                       collective_name(what), (int)what->type, (int)what->reduction);
     return check_sides(f, what, value_bytes);
 }
 
@@ -133,7 +135,7 @@ int fy_collective_check(ferry *f, const ferry_collective *what)
 {
     if ((unsigned)what->kind > FERRY_ALLTOALLV)
         return fy_fail(f, FERRY_EINVAL, "collective: kind %d is unknown", (int)what->kind);
-    const char *name = name_of(what);
+    const char *name = collective_name(what);
     const fy_group *group = group_of(f, what);
     bool rooted = fy_collective_is_rooted(what->kind);
     int error = fy_collective_check_group(f, group, name);

@@ -40,7 +40,7 @@ bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_
            a->size_bytes == b->size_bytes && a->signature == b->signature;
 }
 
-static const char *name_of(const fy_collective_call *call)
+static const char *call_name(const fy_collective_call *call)
 {
     unsigned kind = call->what & 0xff;
     if (call->what & (FY_CALL_CLOSES | FY_CALL_QUIESCES))
@@ -50,7 +50,7 @@ static const char *name_of(const fy_collective_call *call)
     return kind <= FERRY_ALLTOALLV ? fy_collective_kinds[kind].name : "?";
 }
 
-static void describe(const fy_collective_call *call, char *text, size_t size)
+static void collective_describe(const fy_collective_call *call, char *text, size_t size)
 {
     static const char *const types[] = {"double", "float", "int32", "int64", "uint64", "byte"};
     static const char *const reductions[] = {"replace", "sum", "min", "max",
@@ -63,12 +63,12 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
     }
     if (call->what & FY_CALL_PHASE) {
         const uint32_t rest = (uint32_t)(call->what >> FY_CALL_ROOT_SHIFT);
-        (void)snprintf(text, size, "called %s (%s) with scheduler \"%.8s%.4s\"", name_of(call),
+        (void)snprintf(text, size, "called %s (%s) with scheduler \"%.8s%.4s\"", call_name(call),
                        call->what & FY_CALL_ON ? "on" : "off", (const char *)&call->size_bytes,
                        (const char *)&rest);
         return;
     }
-    int length = snprintf(text, size, "called %s", name_of(call));
+    int length = snprintf(text, size, "called %s", call_name(call));
     if (fy_collective_flags(call->what) & FY_COMBINES)
         length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
                            reduction <= FERRY_XOR ? reductions[reduction] : "own",
@@ -82,8 +82,9 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
 }
 
 /* As fy_fail, of call `number` of `group`. */
-__attribute__((format(printf, 5, 6))) static int
-fail(ferry *f, const fy_group *group, uint32_t number, int error, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static int collective_fail(ferry *f, const fy_group *group,
+                                                                 uint32_t number, int error,
+                                                                 const char *format, ...)
 {
     char text[FY_REASON_BYTES + 64], whose[48] = "";
     va_list arguments;
@@ -102,18 +103,18 @@ static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
 {
     char texts[2][CALL_TEXT];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
-    describe(a, texts[0], sizeof(texts[0]));
-    describe(b, texts[1], sizeof(texts[1]));
+    collective_describe(a, texts[0], sizeof(texts[0]));
+    collective_describe(b, texts[1], sizeof(texts[1]));
     const char *how = strcmp(texts[0], texts[1]) != 0 ? ""
                       : ((a->what ^ b->what) >> FY_CALL_BOARD_SHIFT & 1) != 0
                           ? ", one waiting, one started"
                           : ", with other counts";
-    return fail(f, group, number, FERRY_EINVAL, "rank %d %s, rank %d %s%s", note->ranks[0],
-                texts[0], note->ranks[1], texts[1], how);
+    return collective_fail(f, group, number, FERRY_EINVAL, "rank %d %s, rank %d %s%s",
+                           note->ranks[0], texts[0], note->ranks[1], texts[1], how);
 }
 
 /* Dead ranks need not be told. So a failed send is no error, and the rank's error text stays. */
-static void send_all(ferry *f, const fy_group *group, const fy_frame *frame)
+static void collective_send_all(ferry *f, const fy_group *group, const fy_frame *frame)
 {
     char text[FY_ERROR_BYTES];
     memcpy(text, f->error_text, sizeof(text));
@@ -132,7 +133,7 @@ static void tell_all(ferry *f, const fy_collective *c, int error, const abort_no
                             .words = {(uint64_t)(int64_t)error, 0, 0, c->group->id},
                             .data = note,
                             .size_bytes = note == NULL ? 0 : sizeof(*note)};
-    send_all(f, c->group, &frame);
+    collective_send_all(f, c->group, &frame);
 }
 
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
@@ -202,10 +203,11 @@ static bool is_to_come(const fy_collectives *all, const fy_frame *frame)
     return group == NULL ? all->making : (int32_t)(frame->aux - group->number) > 0;
 }
 
-static void refuse(ferry *f, fy_collective *c, const char *reason, size_t size_bytes)
+static void collective_refuse(ferry *f, fy_collective *c, const char *reason, size_t size_bytes)
 {
     c->told = true;
-    c->error = fail(f, c->group, c->number, FERRY_EINVAL, "%.*s", (int)size_bytes, reason);
+    c->error =
+        collective_fail(f, c->group, c->number, FERRY_EINVAL, "%.*s", (int)size_bytes, reason);
 }
 
 void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
@@ -218,8 +220,8 @@ void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
                             .data = reason,
                             .size_bytes = strlen(reason)};
     if (c != NULL && c->error == 0)
-        refuse(f, c, reason, frame.size_bytes);
-    send_all(f, f->collectives.group, &frame);
+        collective_refuse(f, c, reason, frame.size_bytes);
+    collective_send_all(f, f->collectives.group, &frame);
 }
 
 static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *frame)
@@ -234,8 +236,8 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
     int64_t error = (int64_t)frame->words[0];
     error = error < 0 && error >= INT16_MIN ? error : FERRY_EINVAL;
     c->told = true;
-    c->error = fail(f, c->group, c->number, (int)error, "rank %d failed with %s", source,
-                    ferry_strerror((int)error));
+    c->error = collective_fail(f, c->group, c->number, (int)error, "rank %d failed with %s", source,
+                               ferry_strerror((int)error));
 }
 
 static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *frame)
@@ -244,9 +246,10 @@ static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *fr
     if (frame->size_bytes > post->size_bytes - post->received ||
         (varies && frame->words[1] != post->size_bytes)) {
         uint64_t sent = varies ? frame->words[1] : frame->size_bytes;
-        c->error = fail(f, c->group, c->number, FERRY_EINVAL,
-                        "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
-                        name_of(&c->call), post->source, sent, f->head.rank, post->size_bytes);
+        c->error = collective_fail(
+            f, c->group, c->number, FERRY_EINVAL,
+            "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
+            call_name(&c->call), post->source, sent, f->head.rank, post->size_bytes);
         return;
     }
     if (frame->size_bytes > 0)
@@ -276,7 +279,7 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
     if (c->error != 0)
         return true;
     if (frame->tag == TAG_REFUSE) {
-        refuse(f, c, frame->data, frame->size_bytes);
+        collective_refuse(f, c, frame->data, frame->size_bytes);
         return true;
     }
     if (frame->tag == TAG_ABORT) {
@@ -346,12 +349,12 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
                                   fy_collective_calls_equal(&call, &group->done_call))) {
         return;
     } else {
-        describe(&call, texts[0], sizeof(texts[0]));
+        collective_describe(&call, texts[0], sizeof(texts[0]));
         (void)snprintf(texts[1], sizeof(texts[1]), "called something else");
         if (frame->aux == group->done)
-            describe(&group->done_call, texts[1], sizeof(texts[1]));
-        (void)fail(f, group, frame->aux, FERRY_EINVAL, "rank %d %s, rank %d %s", source, texts[0],
-                   f->head.rank, texts[1]);
+            collective_describe(&group->done_call, texts[1], sizeof(texts[1]));
+        (void)collective_fail(f, group, frame->aux, FERRY_EINVAL, "rank %d %s, rank %d %s", source,
+                              texts[0], f->head.rank, texts[1]);
     }
     fy_loss_note(f, FERRY_EINVAL, "%s", f->error_text);
 }
@@ -449,8 +452,8 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
     if (c->error != 0)
         return;
     c->told = rank == c->group->dead; /* every rank learns of a death from its port */
-    c->error =
-        fail(f, c->group, c->number, FERRY_EPEER, "rank %d %s", rank, fy_peer_outcome(f, rank));
+    c->error = collective_fail(f, c->group, c->number, FERRY_EPEER, "rank %d %s", rank,
+                               fy_peer_outcome(f, rank));
 }
 
 void fy_collective_look_lost(ferry *f, fy_collective *c)
@@ -458,15 +461,16 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
     if (c->error != 0)
         return;
     const fy_group *group = c->group, *parent = group->parent;
-    c->error = fy_loss_check(f, name_of(&c->call));
+    c->error = fy_loss_check(f, call_name(&c->call));
     c->told = c->error != 0; /* all ranks learn of a loss as this one has */
     if (c->error == 0 && group->dead >= 0)
         fy_collective_lack(f, c, group->dead);
     else if (parent != NULL && parent->dead >= 0)
         fy_collective_lack(f, c, parent->dead);
     else if (c->error == 0 && group->quitter != 0)
-        c->error = fail(f, group, c->number, FERRY_EPEER,
-                        "rank %d has given up the group while it was made", group->quitter - 1);
+        c->error =
+            collective_fail(f, group, c->number, FERRY_EPEER,
+                            "rank %d has given up the group while it was made", group->quitter - 1);
 }
 
 /* Ends a call that can never finish, because a rank for which it waits, or to which it sends, has

@@ -23,7 +23,7 @@ int fy_collectives_init(ferry *f)
 
 /* `rank` has gone from the members or from a group of the program. A rank that leaves may have made
  * calls with the members that this rank has yet to make. All its frames came before it went. */
-static void lose(const ferry *f, fy_group *group, int rank, bool died)
+static void group_lose(const ferry *f, fy_group *group, int rank, bool died)
 {
     bool leaves = group->id == 0 && fy_peer_leaves(f, rank);
     fy_group_lose(group, rank, died, leaves ? f->leaves->last[rank] : group->number);
@@ -38,7 +38,8 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
     /* Ranks that were present for the root may have gone here since. */
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, fy_group_rank(group, i)))
-            lose(f, group, fy_group_rank(group, i), !fy_peer_leaves(f, fy_group_rank(group, i)));
+            group_lose(f, group, fy_group_rank(group, i),
+                       !fy_peer_leaves(f, fy_group_rank(group, i)));
     group->number = group->failed = number;
     fy_group_drop(all->group);
     all->group = group;
@@ -64,11 +65,11 @@ void fy_collectives_made(ferry *f)
 
 void fy_collectives_lose(ferry *f, int rank, bool died)
 {
-    lose(f, f->collectives.group, rank, died);
+    group_lose(f, f->collectives.group, rank, died);
     for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
-        lose(f, group, rank, died);
+        group_lose(f, group, rank, died);
     for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
-        lose(f, c->group, rank, died);
+        group_lose(f, c->group, rank, died);
 }
 
 static void free_record(fy_collective *c)

@@ -26,7 +26,7 @@ static size_t count_of(const pieces *p)
     return p->counts != NULL && !p->single ? p->counts[p->place] : p->count;
 }
 
-static size_t bytes_of(const pieces *p)
+static size_t pieces_bytes(const pieces *p)
 {
     return count_of(p) * p->value_bytes;
 }
@@ -34,7 +34,7 @@ static size_t bytes_of(const pieces *p)
 static unsigned char *data_of(const pieces *p)
 {
     size_t at = p->single ? 0 : p->offsets != NULL ? p->offsets[p->place] : p->at;
-    return bytes_of(p) == 0 ? NULL : p->base + at * p->value_bytes;
+    return pieces_bytes(p) == 0 ? NULL : p->base + at * p->value_bytes;
 }
 
 /* Goes to the next place, in a circle. */
@@ -82,18 +82,18 @@ static void receive_all(ferry *f, fy_collective *c, const roles *r, pieces out)
         exchange_next(&out);
         if (!receives_from(c, r, out.place))
             continue;
-        (void)fy_plan_receive(f, c, out.place, TAG_DATA, data_of(&out), bytes_of(&out));
-        if (bytes_of(&out) > SMALL_BYTES)
+        (void)fy_plan_receive(f, c, out.place, TAG_DATA, data_of(&out), pieces_bytes(&out));
+        if (pieces_bytes(&out) > SMALL_BYTES)
             fy_plan_send(f, c, out.place, TAG_READY, NULL, 0);
     }
 }
 
 /* Sends small pieces first: ranks that wait for large pieces can work on them meanwhile. */
-static void send_all(ferry *f, fy_collective *c, const roles *r, pieces in, bool large)
+static void exchange_send_all(ferry *f, fy_collective *c, const roles *r, pieces in, bool large)
 {
     for (int i = 1; i < c->ranks; i++) {
         exchange_next(&in);
-        size_t bytes = bytes_of(&in);
+        size_t bytes = pieces_bytes(&in);
         if (!sends_to(c, r, in.place) || (bytes > SMALL_BYTES) != large)
             continue;
         if (large) {
@@ -121,10 +121,10 @@ void fy_plan_exchange(ferry *f, fy_collective *c)
     uint32_t first = c->post_count;
     receive_all(f, c, &r, out);
     uint32_t end = c->post_count;
-    send_all(f, c, &r, in, false);
+    exchange_send_all(f, c, &r, in, false);
     if (sends_to(c, &r, c->self) && receives_from(c, &r, c->self))
-        fy_plan_copy(f, c, data_of(&out), data_of(&in), bytes_of(&in));
-    send_all(f, c, &r, in, true);
+        fy_plan_copy(f, c, data_of(&out), data_of(&in), pieces_bytes(&in));
+    exchange_send_all(f, c, &r, in, true);
     for (uint32_t post = first; post < end; post++)
         fy_plan_await(f, c, post, 0);
 }
@@ -136,12 +136,12 @@ void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
     size_t room =
         PIECE_BYTES < c->value_bytes ? c->value_bytes : PIECE_BYTES - PIECE_BYTES % c->value_bytes;
     pieces in = pieces_of(c, true, false);
-    size_t left = bytes_of(&in) > c->done ? bytes_of(&in) - c->done : 0;
+    size_t left = pieces_bytes(&in) > c->done ? pieces_bytes(&in) - c->done : 0;
     size_t own = left < room ? left : room;
     unsigned char *out = own == 0 ? NULL : (unsigned char *)c->what.out + c->done;
     const unsigned char *mine = own == 0 ? NULL : data_of(&in) + c->done;
     int32_t tag = TAG_DATA + (int32_t)(c->part % 2);
-    size_t scratch = (size_t)c->ranks * (bytes_of(&in) < room ? bytes_of(&in) : room);
+    size_t scratch = (size_t)c->ranks * (pieces_bytes(&in) < room ? pieces_bytes(&in) : room);
     if (c->scratch == NULL && !fy_plan_scratch(f, c, scratch))
         return;
     if (c->part == 0) /* a rank that gets nothing waits for no other */
@@ -153,7 +153,7 @@ void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
     c->last = left <= room;
     for (int i = 1; i < c->ranks; i++) {
         exchange_next(&in);
-        size_t more = bytes_of(&in) > c->done ? bytes_of(&in) - c->done : 0;
+        size_t more = pieces_bytes(&in) > c->done ? pieces_bytes(&in) - c->done : 0;
         c->last = c->last && more <= room;
         if (more > 0)
             fy_plan_send(f, c, in.place, tag, data_of(&in) + c->done, more < room ? more : room);

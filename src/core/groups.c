@@ -39,7 +39,7 @@ static int by_key(const void *left, const void *right)
 }
 
 /* Enters the ranks with this rank's colour, by key. `entries` then has them first. */
-static void choose(const ferry *f, const fy_group *parent, entry *entries, fy_group *group)
+static void group_choose(const ferry *f, const fy_group *parent, entry *entries, fy_group *group)
 {
     int32_t colour = entries[parent->self].colour;
     for (int place = 0; place < parent->size; place++) {
@@ -79,7 +79,7 @@ static int first_barrier(ferry *f, fy_group *parent, fy_group *group)
     return error;
 }
 
-static int make(ferry *f, fy_group *parent, entry own, fy_group **out)
+static int group_make(ferry *f, fy_group *parent, entry own, fy_group **out)
 {
     fy_collectives *all = &f->collectives;
     entry *entries = fy_malloc((size_t)parent->size * sizeof(*entries));
@@ -106,7 +106,7 @@ static int make(ferry *f, fy_group *parent, entry own, fy_group **out)
     if (error == 0)
         error = check_lists(f, parent, entries);
     if (error == 0 && own.colour != FERRY_NO_COLOUR) {
-        choose(f, parent, entries, group);
+        group_choose(f, parent, entries, group);
         error = first_barrier(f, parent, group);
     }
     fy_group_drop(parent);
@@ -136,7 +136,7 @@ int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key, ferry_
         return error;
     if (colour < FERRY_NO_COLOUR)
         return fy_fail(f, FERRY_EINVAL, "group_split: colour %d is below FERRY_NO_COLOUR", colour);
-    return make(f, known(f, parent), (entry){.colour = colour, .key = key}, out);
+    return group_make(f, known(f, parent), (entry){.colour = colour, .key = key}, out);
 }
 
 static int check_ranks(ferry *f, const fy_group *parent, const int *ranks, int count)
@@ -178,7 +178,7 @@ int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int coun
         if (ranks[i] == f->head.rank)
             own.colour = 0, own.key = i;
     }
-    return make(f, from, own, out);
+    return group_make(f, from, own, out);
 }
 
 void ferry_group_free(ferry *f, ferry_group *group)

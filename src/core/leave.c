@@ -70,7 +70,7 @@ int fy_peer_taker(const ferry *f, int after)
     return -1;
 }
 
-static int send(ferry *f, int rank, leave_kind kind, int whose, int who)
+static int leave_send(ferry *f, int rank, leave_kind kind, int whose, int who)
 {
     const fy_frame frame = {.kind = FY_KIND_LEAVE,
                             .word_count = LEAVE_WORDS,
@@ -124,7 +124,7 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
         else if ((int)whose == source && fy_paced_release(f, source) == FERRY_ENOMEM)
             return FY_LEAVE; /* the answer must come after all objects that go there */
         else if ((int)whose == source)
-            return send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
+            return leave_send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
         break;
     case LEAVE_MAY:
         fy_set_add(f->leaves->answered[FY_LEAVE_ASKS], source);
@@ -149,7 +149,7 @@ static bool is_settled(ferry *f, int rank)
 static int may(ferry *f, int rank)
 {
     const fy_peer *peer = fy_peer_of(f, rank);
-    return peer == NULL ? FERRY_ENOMEM : send(f, rank, LEAVE_MAY, (int)peer->moved_out, 0);
+    return peer == NULL ? FERRY_ENOMEM : leave_send(f, rank, LEAVE_MAY, (int)peer->moved_out, 0);
 }
 
 void fy_leave_answer(ferry *f)
@@ -168,7 +168,7 @@ void fy_leave_tell(ferry *f, int rank)
 {
     for (int whose = 0; f->leaves != NULL && whose < f->head.ranks; whose++)
         if (f->head.successors[whose] >= 0)
-            (void)send(f, rank, LEAVE_SUCCESSOR, whose, f->head.successors[whose]);
+            (void)leave_send(f, rank, LEAVE_SUCCESSOR, whose, f->head.successors[whose]);
 }
 
 /* Asks all ranks, or `only` if it is not -1, that have not been asked in this step. Returns whether
@@ -181,8 +181,8 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
         if (rank == f->head.rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
             continue;
         if (!fy_set_has(l->asked[step], rank) &&
-            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->head.rank,
-                 word) == 0)
+            leave_send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->head.rank,
+                       word) == 0)
             fy_set_add(l->asked[step], rank);
         all = all && fy_set_has(l->answered[step], rank);
     }
@@ -221,7 +221,7 @@ static void name_anew(ferry *f)
 }
 
 /* Whether nothing that came before the answers is left to handle. */
-static bool is_empty(ferry *f)
+static bool leave_is_empty(ferry *f)
 {
     return !f->head.ops->transport.pending(f->head.port, FY_DATA) &&
            !f->head.ops->transport.pending(f->head.port, FY_CONTROL) && fy_rank_idle(f) &&
@@ -249,7 +249,7 @@ static void part(ferry *f)
             name_anew(f);
         named = successor;
         if (all_answered(f, FY_LEAVE_NAMES, successor, successor) &&
-            all_answered(f, FY_LEAVE_NAMES, successor, -1) && is_empty(f))
+            all_answered(f, FY_LEAVE_NAMES, successor, -1) && leave_is_empty(f))
             return;
     }
 }

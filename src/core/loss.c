@@ -147,7 +147,7 @@ void fy_loss_compare(ferry *f, int rank, uint32_t number)
 
 /* Names the first handler that differs on `source`, to all ranks in collective `number`, or else in
  * a quiescence. */
-static void compare(ferry *f, int source, const char *theirs, uint32_t count, uint32_t number)
+static void loss_compare(ferry *f, int source, const char *theirs, uint32_t count, uint32_t number)
 {
     enum { BYTES = FY_HANDLER_NAME_BYTES };
     const fy_handlers *h = &f->head.handlers;
@@ -177,9 +177,9 @@ fy_verdict fy_loss_deliver(ferry *f, int source, const fy_frame *frame)
     } else if (frame->words[0] == LOSS_HANDLERS) {
         if (fy_work_arrives(f, source, 1) != 0)
             return FY_LEAVE;
-        compare(f, source, frame->data,
-                (uint32_t)(frame->size_bytes / sizeof(*f->head.handlers.names)),
-                (uint32_t)frame->words[1]);
+        loss_compare(f, source, frame->data,
+                     (uint32_t)(frame->size_bytes / sizeof(*f->head.handlers.names)),
+                     (uint32_t)frame->words[1]);
         f->head.work_finished++;
     } else if (f->loss.error == 0 &&
                ((int64_t)frame->words[1] != FERRY_EPEER || f->peers.fn == NULL)) {

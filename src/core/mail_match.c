@@ -60,7 +60,7 @@ static bool matches_grow(fy_mail *mail)
     return true;
 }
 
-static fy_mail_key *make(fy_mail *mail, uint64_t number)
+static fy_mail_key *mail_key_make(fy_mail *mail, uint64_t number)
 {
     fy_mail_key *key = matches_find(mail, number);
     if (key != NULL)
@@ -93,7 +93,7 @@ static void drop_if_empty(fy_mail *mail, fy_mail_key *key)
 
 int fy_want_place(fy_mail *mail, fy_want *want)
 {
-    want->key = make(mail, key_of(way_of(want->rank, want->tag), want->rank, want->tag));
+    want->key = mail_key_make(mail, key_of(way_of(want->rank, want->tag), want->rank, want->tag));
     if (want->key == NULL)
         return FERRY_ENOMEM;
     /* A new receive is the youngest of its list. A receive whose message was withdrawn comes back,
@@ -136,7 +136,7 @@ fy_item *fy_item_create(fy_mail *mail, fy_packet *packet)
         return NULL;
     item->packet = packet;
     for (int way = 0; way < FY_MAIL_WAYS; way++) {
-        fy_mail_key *key = make(mail, key_of(way, packet->rank, packet->frame.tag));
+        fy_mail_key *key = mail_key_make(mail, key_of(way, packet->rank, packet->frame.tag));
         if (key == NULL) {
             while (way-- > 0) {
                 fy_list_remove(&item->places[way].link);

@@ -174,7 +174,7 @@ static bool finish_receive(ferry *f, fy_want *want, int source, const fy_frame *
 }
 
 /* Gives a receive a message that has come and matches it, or lets it wait for one. */
-static int post(ferry *f, fy_want *want)
+static int want_post(ferry *f, fy_want *want)
 {
     fy_mail *mail = &f->mail;
     for (bool matched = false; !matched;) {
@@ -193,7 +193,7 @@ static int post(ferry *f, fy_want *want)
 /* As post, for a receive whose errors only its operation can still report. */
 static void post_again(ferry *f, fy_want *want)
 {
-    int error = post(f, want);
+    int error = want_post(f, want);
     if (error != 0)
         end_want(f, want, error);
 }
@@ -239,7 +239,7 @@ int ferry_receive(ferry *f, int rank, int32_t tag, void *buffer, size_t size_max
     fy_op_describe(f, op, &about);
     fy_op_own(f, op, fy_mail_want_gone, want);
     fy_op_lazy(f, op);
-    error = post(f, want);
+    error = want_post(f, want);
     if (error == 0)
         return 0;
     fy_pool_put(&f->mail.wants, want);

@@ -58,7 +58,7 @@ static void on_offer_gone(ferry *f, void *arg, uint32_t op, int error)
     forget_offer(f, arg);
 }
 
-static int no_memory(ferry *f, size_t size_bytes)
+static int mail_no_memory(ferry *f, size_t size_bytes)
 {
     return fy_fail(f, FERRY_ENOMEM, "send: no memory for a message of %zu bytes", size_bytes);
 }
@@ -67,13 +67,13 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
 {
     fy_offer *o = fy_pool_get(&f->mail.offers);
     if (o == NULL)
-        return no_memory(f, message->size_bytes);
+        return mail_no_memory(f, message->size_bytes);
     *o = (fy_offer){.data = message->data, .size_bytes = message->size_bytes, .rank = rank};
     if (copied) {
         o->copy = fy_malloc(message->size_bytes + 1);
         if (o->copy == NULL) {
             fy_pool_put(&f->mail.offers, o);
-            return no_memory(f, message->size_bytes);
+            return mail_no_memory(f, message->size_bytes);
         }
         if (message->size_bytes > 0)
             memcpy(o->copy, message->data, message->size_bytes);
@@ -161,7 +161,7 @@ int ferry_send(ferry *f, int rank, int32_t tag, const void *data, size_t size_by
         return fy_fail(f, FERRY_EPEER, "send: rank %d %s", rank, fy_peer_outcome(f, rank));
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
-        return no_memory(f, size_bytes);
+        return mail_no_memory(f, size_bytes);
     fy_frame frame = fy_mail_frame(FY_MAIL_EAGER);
     frame.tag = tag;
     frame.data = data;

@@ -58,7 +58,7 @@ fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op)
     return found ? record : NULL;
 }
 
-static __attribute__((cold, noinline)) bool grow(fy_ops *ops)
+static __attribute__((cold, noinline)) bool ops_grow(fy_ops *ops)
 {
     uint32_t count = ops->chunk_count;
     if (count == FY_OP_CHUNKS_MAX)
@@ -83,7 +83,7 @@ static __attribute__((cold, noinline)) bool grow(fy_ops *ops)
     return true;
 }
 
-static void release(fy_ops *ops, fy_op_record *record)
+static void op_release(fy_ops *ops, fy_op_record *record)
 {
     record->state = FY_OP_FREE;
     record->next = ops->free_records;
@@ -117,7 +117,7 @@ static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
     if (timeout_ns != 0 && ops->wheel == NULL &&
         (ops->wheel = fy_wheel_create(f->head.ops->host.now(f->head.port))) == NULL)
         return NULL;
-    if (ops->free_records == NULL && !grow(ops))
+    if (ops->free_records == NULL && !ops_grow(ops))
         return NULL;
     fy_op_record *record = ops->free_records;
     ops->free_records = record->next;
@@ -284,7 +284,7 @@ __attribute__((cold)) void fy_op_lent(ferry *f, uint32_t op)
 }
 
 /* No rank reads the data of an operation any more: reports submitted, unless that was done. */
-static void give_back(ferry *f, fy_op_record *record)
+static void op_give_back(ferry *f, fy_op_record *record)
 {
     if (!record->lent)
         return;
@@ -301,7 +301,7 @@ void fy_op_forget(fy_ops *ops, fy_op_record *record)
     if (record->open || record->queued)
         record->state = FY_OP_SILENT;
     else
-        release(ops, record);
+        op_release(ops, record);
 }
 
 void fy_op_finish(ferry *f, fy_op_record *record)
@@ -347,7 +347,7 @@ __attribute__((cold)) void fy_op_give_up(ferry *f, fy_op_record *record, int err
     }
     record->open = !alone;
     if (alone)
-        give_back(f, record);
+        op_give_back(f, record);
     end_record(f, record, error);
 }
 
@@ -367,7 +367,7 @@ static void end_open(ferry *f, fy_op_record *record, int error)
     if (fails_later(f, record, error))
         return;
     record->open = false;
-    give_back(f, record);
+    op_give_back(f, record);
     if (record->state == FY_OP_PENDING)
         end_record(f, record, error);
     else if (record->state == FY_OP_SILENT)
@@ -438,7 +438,7 @@ __attribute__((cold)) void fy_op_drop(ferry *f, uint32_t op)
      * events, and leaves it without a callback. */
     record->state = FY_OP_ENDED;
     if (!record->queued)
-        release(ops, record);
+        op_release(ops, record);
 }
 
 __attribute__((cold)) void fy_ops_fail_peer(ferry *f, int rank, bool died)

@@ -35,7 +35,7 @@ void fy_op_end_explained(ferry *f, uint32_t op, int error)
 }
 
 /* The reason of a receipt's error, with its values. */
-static void explain(const ferry *f, const fy_op_record *record, char *text)
+static void op_explain(const ferry *f, const fy_op_record *record, char *text)
 {
     const ferry_receipt *r = &record->receipt;
     char name[NAME_BYTES];
@@ -96,7 +96,7 @@ static void call_back(ferry *f, const fy_op_record *record, ferry_event event,
 
 /* Runs the callbacks that are due for one record. The record may be used again as soon as it is
  * finished, so its end is copied first. */
-static void deliver(ferry *f, fy_op_record *record)
+static void event_deliver(ferry *f, fy_op_record *record)
 {
     if (record->submitted_due) {
         record->submitted_due = false;
@@ -117,7 +117,7 @@ static void deliver(ferry *f, fy_op_record *record)
     fy_op_finish(f, record);
     char reason[REASON_BYTES] = "";
     if (copy.receipt.error != 0)
-        explain(f, &copy, reason);
+        op_explain(f, &copy, reason);
     copy.receipt.reason = reason;
     call_back(f, &copy, event, &copy.receipt);
 }
@@ -138,7 +138,7 @@ int fy_ops_deliver(ferry *f)
             fy_op_queue_event(f, record);
             continue;
         }
-        deliver(f, record);
+        event_deliver(f, record);
         count++;
     }
     return count;
@@ -176,7 +176,7 @@ int ferry_op_test(ferry *f, ferry_op *op)
     record->has_handle = false;
     char reason[REASON_BYTES], name[NAME_BYTES];
     if (error != 0) {
-        explain(f, record, reason);
+        op_explain(f, record, reason);
         (void)fy_fail(f, error, "operation with %s, %zu bytes, tag %d: %s: %s",
                       name_rank(record->receipt.rank, name), record->receipt.size_bytes,
                       record->receipt.tag, ferry_strerror(error), reason);

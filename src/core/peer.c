@@ -127,7 +127,7 @@ static void peer_tell(ferry *f, ferry_peer_event event)
 }
 
 /* The port may release its resources for a rank that is gone. */
-static void forget(ferry *f, int rank)
+static void peer_forget(ferry *f, int rank)
 {
     if (f->head.ops->members.bury == NULL)
         return;
@@ -168,7 +168,7 @@ static void peer_settle(ferry *f, int rank, bool died)
     if (!died || awaited)
         peer_tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
     if (died)
-        forget(f, rank); /* it may have joined and gone without being noticed here */
+        peer_forget(f, rank); /* it may have joined and gone without being noticed here */
 }
 
 /* Returns how many have come. Outside of a poll it also counts those that never will. */
@@ -253,7 +253,7 @@ static void bury(ferry *f, int rank)
             fy_layer_at(i)->peer_gone(f, rank);
     fy_layers_members(f);
     peer_tell(f, (ferry_peer_event){.rank = rank, .died = died});
-    forget(f, rank);
+    peer_forget(f, rank);
 }
 
 /* Whether all frames of a rank that has gone are handled: none may be lost. */

@@ -20,7 +20,7 @@ static void *plan_grow(void *items, const void *own, uint32_t *capacity, size_t 
     return more;
 }
 
-static void fail(ferry *f, fy_collective *c)
+static void plan_fail(ferry *f, fy_collective *c)
 {
     c->error = fy_fail(f, FERRY_ENOMEM, "collective %u: no memory for its steps", c->number);
 }
@@ -30,7 +30,7 @@ static void add_step(ferry *f, fy_collective *c, fy_step step)
     if (c->error == 0 && c->step_count == c->step_capacity) {
         void *steps = plan_grow(c->steps, c->own_steps, &c->step_capacity, sizeof(*c->steps));
         if (steps == NULL)
-            fail(f, c);
+            plan_fail(f, c);
         else
             c->steps = steps;
     }
@@ -44,7 +44,7 @@ uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, vo
     if (c->error == 0 && c->post_count == c->post_capacity) {
         void *posts = plan_grow(c->posts, c->own_posts, &c->post_capacity, sizeof(*c->posts));
         if (posts == NULL)
-            fail(f, c);
+            plan_fail(f, c);
         else
             c->posts = posts;
     }
@@ -103,7 +103,7 @@ bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes)
 {
     c->scratch = fy_malloc(size_bytes == 0 ? 1 : size_bytes);
     if (c->scratch == NULL)
-        fail(f, c);
+        plan_fail(f, c);
     return c->scratch != NULL;
 }
 

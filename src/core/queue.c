@@ -90,7 +90,7 @@ fy_queue *fy_queue_find(const fy_queue_set *set, uint32_t key)
     return queue;
 }
 
-static __attribute__((cold)) bool grow(fy_queue_set *set)
+static __attribute__((cold)) bool queues_grow(fy_queue_set *set)
 {
     uint32_t count = set->bucket_count == 0 ? 16 : set->bucket_count * 2;
     fy_queue **buckets = fy_calloc(count, sizeof(*buckets));
@@ -111,7 +111,7 @@ static __attribute__((cold)) bool grow(fy_queue_set *set)
 
 static __attribute__((cold)) fy_queue *create_queue(fy_queue_set *set, uint32_t key)
 {
-    if (set->queue_count >= set->bucket_count && !grow(set))
+    if (set->queue_count >= set->bucket_count && !queues_grow(set))
         return NULL;
     fy_queue *queue = fy_calloc(1, sizeof(*queue));
     if (queue == NULL)

@@ -220,7 +220,7 @@ typedef struct stall {
 
 /* If nothing has changed for FERRY_STALL_S, asks every rank what it does. If still nothing changes,
  * asks again after twice that time. */
-static void watch(ferry *f, stall *s)
+static void stall_watch(ferry *f, stall *s)
 {
     const fy_quiescence *q = &f->quiescence;
     uint64_t now = f->head.ops->host.now(f->head.port);
@@ -265,7 +265,7 @@ static int quiesce_run(ferry *f)
     while (error == 0 && !is_announced(f)) {
         bool watches = f->options.stall_ns != 0 && fy_wave_place(f) == 0;
         if (watches)
-            watch(f, &s);
+            stall_watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
         fy_progress_wait(f, true, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
         end_pause(f);

@@ -23,7 +23,7 @@ static uint32_t properties_of(const fy_frame *frame)
 }
 
 /* Bytes of memory that a kept packet takes. */
-static size_t cost_of(const fy_packet *packet)
+static size_t packet_cost(const fy_packet *packet)
 {
     return sizeof(fy_item) + fy_packet_bytes(packet);
 }
@@ -32,12 +32,12 @@ static size_t cost_of(const fy_packet *packet)
 static fy_packet *tags_take(ferry *f, fy_item *item)
 {
     f->tags.count--;
-    f->tags.bytes -= cost_of(item->packet);
+    f->tags.bytes -= packet_cost(item->packet);
     return fy_item_take(&f->tags.kept, item);
 }
 
 /* Keeps a copy of `frame`. Returns its item; NULL without memory. */
-static fy_item *put(ferry *f, int source, const fy_frame *frame)
+static fy_item *tags_put(ferry *f, int source, const fy_frame *frame)
 {
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
     if (packet == NULL)
@@ -50,7 +50,7 @@ static fy_item *put(ferry *f, int source, const fy_frame *frame)
     }
     f->tags.count++;
     fy_rest_due(f);
-    f->tags.bytes += cost_of(packet);
+    f->tags.bytes += packet_cost(packet);
     return item;
 }
 
@@ -60,7 +60,7 @@ static fy_verdict hold(ferry *f, int source, const fy_frame *frame)
         f->tags.full = true;
         return FY_LEAVE;
     }
-    fy_item *item = put(f, source, frame);
+    fy_item *item = tags_put(f, source, frame);
     if (item == NULL)
         return FY_LEAVE;
     bool reserved = frame->op == 0 || fy_op_end_reserve(f);

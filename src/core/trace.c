@@ -119,7 +119,7 @@ void fy_trace_fini(fy_trace *trace)
 }
 
 /* Begins a record at the time up to which the account has counted. FERRY_ENOMEM. */
-static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolution_ns)
+static int trace_begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolution_ns)
 {
     ferry_interval *intervals = fy_malloc(interval_max * sizeof(*intervals));
     if (intervals == NULL)
@@ -127,7 +127,7 @@ static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolu
     fy_account_to(f, f->head.account.activity, f->head.account.handler);
     fy_trace_fini(trace);
     *trace = (fy_trace){.intervals = intervals,
-                        .capacity = interval_max - 1, /* `end` writes one more */
+                        .capacity = interval_max - 1, /* `trace_end` writes one more */
                         .resolution_ns = resolution_ns,
                         .on = true,
                         .bucket_start_ns = f->head.account.stamp_ns};
@@ -137,7 +137,7 @@ static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolu
 }
 
 /* Ends a record at the present time of the account. */
-static void end(ferry *f, fy_trace *trace)
+static void trace_end(ferry *f, fy_trace *trace)
 {
     fy_account_to(f, f->head.account.activity, f->head.account.handler);
     flush_bucket(trace);
@@ -152,7 +152,7 @@ int ferry_trace_start(ferry *f, size_t interval_max, uint64_t resolution_ns)
     if (interval_max < INTERVALS_MIN || interval_max > SIZE_MAX / sizeof(ferry_interval))
         return fy_fail(f, FERRY_EINVAL, "trace_start: %zu intervals; expected at least %d",
                        interval_max, INTERVALS_MIN);
-    return begin(f, &f->trace, interval_max, resolution_ns);
+    return trace_begin(f, &f->trace, interval_max, resolution_ns);
 }
 
 int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
@@ -162,7 +162,7 @@ int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
         return fy_fail(f, FERRY_ESTATE, "trace_stop: no trace was started");
     if (intervals == NULL || count == NULL)
         return fy_fail(f, FERRY_EINVAL, "trace_stop: a result is missing");
-    end(f, trace);
+    trace_end(f, trace);
     *intervals = trace->intervals;
     *count = trace->count;
     return 0;
@@ -201,7 +201,7 @@ int fy_trace_file_init(ferry *f)
         return FERRY_ENOMEM;
     f->file->folder = folder;
     f->file->opened_ns = f->head.account.stamp_ns;
-    return begin(f, &f->file->trace, INTERVALS, 0);
+    return trace_begin(f, &f->file->trace, INTERVALS, 0);
 }
 
 void fy_trace_file_fini(ferry *f)
@@ -240,7 +240,7 @@ int fy_trace_file_write(ferry *f)
     char path[PATH_BYTES];
     if (f->file == NULL)
         return 0;
-    end(f, &f->file->trace);
+    trace_end(f, &f->file->trace);
     name_file(f, f->file->folder, path);
     FILE *out = fy_file_create(path, false);
     bool failed = out == NULL;

@@ -125,7 +125,7 @@ static bool is_asked(ferry *f)
            atomic_exchange_explicit(&f->why_asked, false, memory_order_relaxed);
 }
 
-static void print(ferry *f, const char *lead, const fy_why *why)
+static void why_print(ferry *f, const char *lead, const fy_why *why)
 {
     fy_log(f, "%s\n%.*s", lead, (int)why->used, why->text);
 }
@@ -136,7 +136,7 @@ void fy_why_tell(ferry *f)
     if (!is_asked(f))
         return;
     why_tell(f, &why);
-    print(f, why.used == 0 ? "nothing waits here" : "what it waits for:", &why);
+    why_print(f, why.used == 0 ? "nothing waits here" : "what it waits for:", &why);
 }
 
 void fy_why_helper(ferry *f)
@@ -152,7 +152,7 @@ void fy_why_helper(ferry *f)
     if (asked)
         f->head.ops->diagnosis.answer(f->head.port, why.text, why.used);
     if (framed)
-        print(f, "runs a task, and after it:", &why);
+        why_print(f, "runs a task, and after it:", &why);
 }
 
 fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame)
@@ -181,6 +181,6 @@ void fy_why_ask(ferry *f)
     }
     fy_why why;
     why_tell(f, &why);
-    print(f, "ferry_quiesce makes no progress:", &why);
+    why_print(f, "ferry_quiesce makes no progress:", &why);
     ask_by_frames(f);
 }

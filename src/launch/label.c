@@ -45,7 +45,7 @@ bool fy_stream_pending(const job_stream *stream)
     return stream->sent < stream->to_send;
 }
 
-static void lose(job_stream *stream, int rank, const char *why)
+static void stream_lose(job_stream *stream, int rank, const char *why)
 {
     if (!stream->failed)
         job_say("output of rank %d is lost: %s", rank, why);
@@ -59,7 +59,7 @@ static void label_add(job_stream *stream, int rank, const char *data, size_t siz
         size_t room = 2 * stream->to_send + size;
         char *out = realloc(stream->out, room);
         if (out == NULL) {
-            lose(stream, rank, strerror(ENOMEM));
+            stream_lose(stream, rank, strerror(ENOMEM));
             return;
         }
         stream->out = out;
@@ -102,7 +102,7 @@ static bool flush(job *j, job_stream *stream, int rank)
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             return false;
         if (n < 0 && errno != EPIPE)
-            lose(stream, rank, strerror(errno));
+            stream_lose(stream, rank, strerror(errno));
         stream->sent = n < 0 ? stream->to_send : stream->sent + (size_t)n;
         *writing = stream->out[stream->sent - 1] == '\n' ? NULL : stream;
     }
@@ -208,7 +208,7 @@ void fy_streams_end(job *j)
         struct signalfd_siginfo info;
         if (poll(set, 3, failed ? PATIENCE_MS : -1) == 0 ||
             (set[0].revents != 0 && read(j->signal_fd, &info, sizeof(info)) > 0)) {
-            lose(&j->children[rank_waits].streams[0], rank_waits, "nobody reads it");
+            stream_lose(&j->children[rank_waits].streams[0], rank_waits, "nobody reads it");
             if (j->status == 0)
                 j->status = 128 + (int)info.ssi_signo;
             return;

@@ -131,7 +131,7 @@ static void heed_interrupts(void)
         }
 }
 
-static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *const argv[])
+static _Noreturn void job_run_child(job *j, int rank, const int write_fd[2], char *const argv[])
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != j->launcher)
@@ -176,7 +176,7 @@ int fy_job_start_child(job *j, int rank, char *const argv[])
         child->pid = fork();
         if (child->pid == 0) {
             environ = environment;
-            run_child(j, rank, write_fd, argv);
+            job_run_child(j, rank, write_fd, argv);
         }
         if (child->pid < 0)
             error =

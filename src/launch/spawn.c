@@ -51,7 +51,7 @@ static char **read_arguments(char *text, const job_request *head)
     return argv;
 }
 
-static void start(job *j, const job_request *head, char *const argv[])
+static void spawn_start(job *j, const job_request *head, char *const argv[])
 {
     if (j->plan->argv == NULL)
         fflush(NULL); /* otherwise each child would write it again */
@@ -86,7 +86,7 @@ bool fy_job_spawn_ranks(job *j, int fd)
     if (argv == NULL && head.arguments != 0)
         job_say("dropped a spawn request with malformed arguments");
     else
-        start(j, &head, argv);
+        spawn_start(j, &head, argv);
     free(argv);
 free_buffer:
     free(buffer);

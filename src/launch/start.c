@@ -12,7 +12,7 @@
 #include "launch/launcher.h"
 
 /* Reads the variables alone: the segment is made before a rank has given its options. */
-static int read_options(fy_shm_options *shm)
+static int launch_read_options(fy_shm_options *shm)
 {
     uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0, ranks_max = 0;
     int error = fy_env_check();
@@ -53,7 +53,7 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
         return fy_error_set(FERRY_EINVAL, "at most %d ranks: must be %d to %d", o.ranks_max,
                             o.ranks, FY_RANKS_MAX);
     fy_shm_options shm = {.ranks = o.ranks, .ranks_max = o.ranks_max};
-    error = read_options(&shm);
+    error = launch_read_options(&shm);
     if (error != 0)
         return error;
     if (o.join == NULL)

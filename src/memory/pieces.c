@@ -107,7 +107,7 @@ static bool only_looked(progress *p)
     return looked;
 }
 
-static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *track)
+static int pieces_begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *track)
 {
     /* A get without a track waits if frames carry one of its pieces. Whether one needs frames is
      * not known yet. */
@@ -180,7 +180,7 @@ static int move_vector(ferry *f, progress *p, const ferry_piece *pieces, size_t 
         size_bytes += pieces[i].size_bytes;
     }
     if (error == 0)
-        error = begin(f, p, size_bytes, track);
+        error = pieces_begin(f, p, size_bytes, track);
     if (error != 0)
         return error;
     do {
@@ -226,7 +226,7 @@ static bool find_extent(const ferry_strided *s, const void *base, bool target, u
     return !outside;
 }
 
-static bool is_empty(const ferry_strided *s)
+static bool strided_is_empty(const ferry_strided *s)
 {
     bool empty = s->block_bytes == 0;
     for (int i = 0; i < s->levels; i++)
@@ -266,7 +266,7 @@ static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
         (s->levels > 0 && s->stride == NULL))
         return fy_fail(f, FERRY_EINVAL, "%s: levels is %d (expected 0..%d), or strides are NULL",
                        p->name, s == NULL ? 0 : s->levels, FERRY_LEVELS_MAX);
-    const ferry_piece first = {s->target, s->source, is_empty(s) ? 0 : s->block_bytes};
+    const ferry_piece first = {s->target, s->source, strided_is_empty(s) ? 0 : s->block_bytes};
     return check_piece(f, p, &first);
 }
 
@@ -337,13 +337,13 @@ static int move_strided(ferry *f, progress *p, const ferry_strided *s, const fer
 {
     size_t size_bytes = 0;
     int error = check_strided(f, p, s);
-    if (error == 0 && !is_empty(s))
+    if (error == 0 && !strided_is_empty(s))
         error = check_blocks(f, p, s, &size_bytes);
     if (error == 0)
-        error = begin(f, p, size_bytes, track);
+        error = pieces_begin(f, p, size_bytes, track);
     if (error != 0)
         return error;
-    error = is_empty(s) ? 0 : move_blocks(f, p, s);
+    error = strided_is_empty(s) ? 0 : move_blocks(f, p, s);
     return p->put ? end_put(f, p, error) : end_get(f, p, error);
 }
 

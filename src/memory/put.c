@@ -98,7 +98,7 @@ int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_
 }
 
 /* Whether a piece lies within the put's range, and others may write to that. */
-static bool fits(ferry *f, const fy_frame *frame)
+static bool put_fits(ferry *f, const fy_frame *frame)
 {
     uint64_t at = frame->words[0], base = frame->words[1], size = frame->words[2];
     return frame->handler <= PUT_LAST && at >= base && at - base <= size &&
@@ -132,7 +132,7 @@ fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-static void refuse(ferry *f, int source, const fy_frame *frame)
+static void put_refuse(ferry *f, int source, const fy_frame *frame)
 {
     /* An untracked put is answered for its last piece alone: one log line at the source is enough.
      */
@@ -147,9 +147,9 @@ bool fy_put_hold(ferry *f, int source, fy_frame *frame)
 {
     if (frame->word_count != PUT_WORDS)
         return true;
-    bool good = fits(f, frame);
+    bool good = put_fits(f, frame);
     if (!good)
-        refuse(f, source, frame);
+        put_refuse(f, source, frame);
     else if (frame->handler == PUT_LAST)
         fy_op_end_remote(f, source, frame->op, 0);
     frame->op = 0;
@@ -164,8 +164,8 @@ fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
     }
     if (!fy_op_end_reserve(f))
         return FY_LEAVE;
-    if (!fits(f, frame)) {
-        refuse(f, source, frame);
+    if (!put_fits(f, frame)) {
+        put_refuse(f, source, frame);
         return FY_TAKEN;
     }
     if (frame->size_bytes > 0)

@@ -227,7 +227,7 @@ static const fy_queued_message *overdue_of(const fy_record *record)
 
 /* Gives up the messages that are missing before `last`, an early message. The early messages of the
  * same origin up to `last`, and those that follow it without a gap, become pending, in order. */
-static void release(ferry *f, fy_record *record, const fy_queued_message *last)
+static void record_release(ferry *f, fy_record *record, const fy_queued_message *last)
 {
     int origin = last->envelope.origin;
     uint32_t sequence = last->envelope.sequence;
@@ -251,7 +251,7 @@ bool fy_record_close_gaps(ferry *f, fy_record *record)
     bool waits = record->early.count != 0;
     if (fy_record_is_here(record)) {
         for (const fy_queued_message *queued; (queued = overdue_of(record)) != NULL;)
-            release(f, record, queued);
+            record_release(f, record, queued);
         for (fy_queued_message *queued = record->early.head; queued != NULL; queued = queued->next)
             queued->overdue = true;
         if (!record->scheduled)
@@ -346,8 +346,8 @@ static inline fy_verdict deliver_take(ferry *f, fy_record *record, fy_envelope *
 /* Keeps a message for an object that is in flight here from `source`. But this rank may also have
  * had the object, and have forgotten it after its end. Only the creator can tell, so this rank asks
  * it. The creator answers if the object has ended. */
-static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
-                        const ferry_message *message)
+static fy_verdict message_await(ferry *f, int source, const fy_envelope *envelope,
+                                const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_queued_message *queued =
@@ -373,8 +373,8 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
 /* Sends a message on to where its object went. If `source` had only forwarded the message, it
  * learns the newer place, so that the next message takes a shorter way. It does not learn a place
  * to which the object left from here and from which no rank has reported it. */
-static fy_verdict pass_on(ferry *f, int source, fy_entry *entry, int rank, fy_envelope *envelope,
-                          const ferry_message *message)
+static fy_verdict message_pass_on(ferry *f, int source, fy_entry *entry, int rank,
+                                  fy_envelope *envelope, const ferry_message *message)
 {
     bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
     fy_entry_expect(fy_objects_of(f), entry);
@@ -397,7 +397,7 @@ miss(ferry *f, int source, fy_entry *entry, fy_envelope *envelope, const ferry_m
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
     if (newer < 0)
-        return await(f, source, envelope, message);
+        return message_await(f, source, envelope, message);
     int rank = fy_entry_route(objects, entry);
     if (newer == 0 || rank == objects->rank) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
@@ -405,11 +405,11 @@ miss(ferry *f, int source, fy_entry *entry, fy_envelope *envelope, const ferry_m
         fy_message_end(f, envelope, FERRY_ENOENT);
         return FY_TAKEN;
     }
-    return pass_on(f, source, entry, rank, envelope, message);
+    return message_pass_on(f, source, entry, rank, envelope, message);
 }
 
-static inline fy_verdict deliver(ferry *f, int source, fy_envelope *envelope,
-                                 const ferry_message *message)
+static inline fy_verdict message_deliver(ferry *f, int source, fy_envelope *envelope,
+                                         const ferry_message *message)
 {
     fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
     return entry != NULL && entry->record != NULL
@@ -446,7 +446,7 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     peer->work_received++;
     fy_work_created(f, 1);
-    fy_verdict verdict = deliver(f, source, &envelope, &message);
+    fy_verdict verdict = message_deliver(f, source, &envelope, &message);
     if (objects->messages.unsettled) {
         fy_held_settle(f, false);
         fy_layer_due(f, FY_LAYER_OBJECT);

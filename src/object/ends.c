@@ -160,7 +160,7 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 
 /* On the creator: `source` keeps messages for an object and asks whether the object can still come,
  * or knows it at a rank that is gone. The answer is that it has ended, or a newer place. */
-static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
+static void ends_answer(ferry *f, int source, ferry_object object, uint32_t movement)
 {
     const fy_objects *objects = fy_objects_of(f);
     const fy_entry *entry = fy_entry_find(objects, object);
@@ -208,7 +208,7 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
     ferry_object object = {frame->words[0]};
     int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
     if (place == FY_PLACE_ASK) {
-        answer(f, source, object, (uint32_t)frame->words[1]);
+        ends_answer(f, source, object, (uint32_t)frame->words[1]);
         return FY_TAKEN;
     }
     if (place == FY_PLACE_CARRIED)
@@ -232,7 +232,7 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
 /* All that `rank` sent has been handled, so the object of `entry`, which was to come from it, never
  * will. The entry stays as a tombstone until the creator, to which this rank reports the loss,
  * confirms the end. */
-static void lose(ferry *f, fy_entry *entry, int rank)
+static void entry_lose(ferry *f, fy_entry *entry, int rank)
 {
     fy_record *record = entry->record;
     fy_record about = {.object = record->object, .movement = entry->movement};
@@ -260,5 +260,5 @@ void fy_directory_peer_gone(ferry *f, int rank)
             fy_list_insert(&lost, &record->link);
     }
     for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)
-        lose(f, fy_entry_find(objects, ((fy_record *)(void *)link)->object), rank);
+        entry_lose(f, fy_entry_find(objects, ((fy_record *)(void *)link)->object), rank);
 }

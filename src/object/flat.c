@@ -15,7 +15,7 @@ void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
     memcpy(buffer, data, size_bytes);
 }
 
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+static void *flat_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)f;
     (void)object;
@@ -48,7 +48,7 @@ bool fy_flat_fill(ferry_object_ops *ops)
         (ops->pack != NULL && ops->unpack == NULL))
         return false;
     if (ops->unpack == NULL)
-        ops->unpack = shared ? unpack_shared : unpack;
+        ops->unpack = shared ? unpack_shared : flat_unpack;
     if (ops->pack == NULL)
         ops->pack = fy_flat_pack;
     if (ops->destroy == NULL)

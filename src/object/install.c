@@ -68,7 +68,7 @@ static bool install_at_once(ferry *f, fy_arrival *arrival)
 }
 
 /* The port will give the frame again, so the parts made of it are freed. */
-static fy_verdict leave(fy_objects *objects, const fy_arrival *arrival)
+static fy_verdict arrival_leave(fy_objects *objects, const fy_arrival *arrival)
 {
     if (arrival->record != NULL)
         fy_record_destroy(objects, arrival->record);
@@ -107,7 +107,7 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     if (arrival == NULL)
         arrival = arrival_create(copied);
     if (arrival == NULL)
-        return leave(objects, &now);
+        return arrival_leave(objects, &now);
     *arrival = now;
     arrival->block = frame->block;
     if (copied != 0)

@@ -156,7 +156,7 @@ static int objects_progress(ferry *f)
     return count;
 }
 
-static bool busy(ferry *f)
+static bool objects_busy(ferry *f)
 {
     const fy_objects *objects = fy_objects_of(f);
     /* acquire: as in objects_progress. */
@@ -178,7 +178,7 @@ static uint64_t deadline(ferry *f)
     return look_ns < at ? look_ns : at;
 }
 
-static void peer_gone(ferry *f, int rank)
+static void objects_peer_gone(ferry *f, int rank)
 {
     fy_directory_peer_gone(f, rank);
     fy_gaps_peer_gone(f, rank);
@@ -205,9 +205,9 @@ const fy_layer_ops fy_object_layer = {
     .drain = fy_unregistered_retry,
     .progress = objects_progress,
     .settle = objects_settle,
-    .busy = busy,
+    .busy = objects_busy,
     .deadline = deadline,
-    .peer_gone = peer_gone,
+    .peer_gone = objects_peer_gone,
     .trace = fy_costs_write,
     .why = fy_objects_why,
     .settled = fy_objects_settled,

@@ -62,7 +62,7 @@ enum { TOGETHER_BYTES = 16 << 10 };
 enum { SMALL_BYTES = 1024 };
 
 /* Bytes of the migration frame; 0 when no size_t holds them. */
-static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *data_bytes)
+static size_t migration_measure(ferry *f, fy_thread thread, fy_record *record, size_t *data_bytes)
 {
     record->handed = fy_data_leaves(fy_objects_of(f), thread, record);
     *data_bytes = record->handed ? 0 : fy_packed_bytes(f, record->type, record->data);
@@ -80,14 +80,17 @@ typedef struct cargo {
 } cargo;
 
 /* Chooses the records that go together: the first, and small ones after it. */
-static inline void load(ferry *f, fy_thread thread, fy_record *const *records, int count, cargo *c)
+static inline void cargo_load(ferry *f, fy_thread thread, fy_record *const *records, int count,
+                              cargo *c)
 {
     c->records = records;
     c->count = 1;
-    c->size_bytes = c->each[0].size_bytes = measure(f, thread, records[0], &c->each[0].data_bytes);
+    c->size_bytes = c->each[0].size_bytes =
+        migration_measure(f, thread, records[0], &c->each[0].data_bytes);
     while (c->count < count && c->count < FY_SHIP_MAX && c->size_bytes != 0 &&
            c->size_bytes < TOGETHER_BYTES) {
-        size_t more = measure(f, thread, records[c->count], &c->each[c->count].data_bytes);
+        size_t more =
+            migration_measure(f, thread, records[c->count], &c->each[c->count].data_bytes);
         if (more == 0 || more >= TOGETHER_BYTES)
             break;
         c->size_bytes += more;
@@ -95,7 +98,7 @@ static inline void load(ferry *f, fy_thread thread, fy_record *const *records, i
     }
 }
 
-static inline void pack(ferry *f, const cargo *c, unsigned char *at)
+static inline void cargo_pack(ferry *f, const cargo *c, unsigned char *at)
 {
     for (int i = 0; i < c->count; i++) {
         const fy_record *record = c->records[i];
@@ -120,7 +123,7 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
                       : block_get(objects, shared, c->size_bytes);
     if (block == NULL)
         return FERRY_ENOMEM;
-    pack(f, c, block);
+    cargo_pack(f, c, block);
     int target = c->records[0]->target;
     fy_frame frame = {.kind = FY_KIND_ARRIVAL,
                       .word_count = 1,
@@ -164,7 +167,7 @@ static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int 
     fy_stretch stretch = {0};
     cargo c;
     if (objects->costs == NULL) {
-        load(f, thread, records, count, &c);
+        cargo_load(f, thread, records, count, &c);
         *error = pack_and_send(f, thread, &c);
         return c.count;
     }
@@ -173,7 +176,7 @@ static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int 
     uint64_t left_ns = fy_cost_now(objects);
     for (int i = 0; i < count; i++)
         records[i]->left_ns = left_ns;
-    load(f, thread, records, count, &c);
+    cargo_load(f, thread, records, count, &c);
     *error = pack_and_send(f, thread, &c);
     uint64_t passed_ns = fy_cost_now(objects) - left_ns;
     for (int i = 0; i < c.count; i++)

@@ -91,7 +91,7 @@ size_t fy_migration_bytes(const fy_record *record, size_t data_bytes)
     return data_bytes > SIZE_MAX - head - 8 ? 0 : head + padded(data_bytes);
 }
 
-static unsigned char *put(unsigned char *at, const void *bytes, size_t size_bytes)
+static unsigned char *migration_put(unsigned char *at, const void *bytes, size_t size_bytes)
 {
     memcpy(at, bytes, size_bytes);
     return at + size_bytes;
@@ -115,11 +115,11 @@ static inline unsigned char *write_queued(const fy_queued_list *messages, unsign
                                        .handler = message->handler.index,
                                        .word_count = message->word_count,
                                        .hops = queued->envelope.hops | token_of(queued)};
-        at = put(at, &head, sizeof head);
+        at = migration_put(at, &head, sizeof head);
         for (unsigned i = 0; i < message->word_count; i++)
-            at = put(at, &message->words[i], sizeof(uint64_t));
+            at = migration_put(at, &message->words[i], sizeof(uint64_t));
         if (message->size_bytes != 0)
-            at = put(at, message->data, message->size_bytes);
+            at = migration_put(at, message->data, message->size_bytes);
         if (pad != 0)
             memset(at, 0, pad);
         at += pad;
@@ -132,16 +132,16 @@ static unsigned char *write_behind(const fy_record *record, unsigned flags, unsi
     uint64_t early_count = record->early.count;
     uint64_t address = (uint64_t)(uintptr_t)record->data;
     if (flags & HAS_EARLY)
-        at = put(at, &early_count, sizeof early_count);
+        at = migration_put(at, &early_count, sizeof early_count);
     if (flags & HAS_ADDRESS)
-        at = put(at, &address, sizeof address);
+        at = migration_put(at, &address, sizeof address);
     if (flags & HAS_LEFT)
-        at = put(at, &record->left_ns, sizeof record->left_ns);
+        at = migration_put(at, &record->left_ns, sizeof record->left_ns);
     if (flags & HAS_LOAD)
-        at = put(at, &record->load, sizeof record->load);
+        at = migration_put(at, &record->load, sizeof record->load);
     if (flags & HAS_AFFINITY) {
-        at = put(at, &record->affinity->priority_count, sizeof(uint32_t));
-        at = put(at, &record->affinity->dependency_count, sizeof(uint32_t));
+        at = migration_put(at, &record->affinity->priority_count, sizeof(uint32_t));
+        at = migration_put(at, &record->affinity->dependency_count, sizeof(uint32_t));
     }
     return at;
 }
@@ -160,7 +160,7 @@ void *fy_migration_write(const fy_record *record, size_t size_bytes, size_t data
         .source_count = record->sources.count,
         .pending_count = record->pending.count,
     };
-    unsigned char *at = put(block, &head, sizeof head);
+    unsigned char *at = migration_put(block, &head, sizeof head);
     if (flags & WORDS)
         at = write_behind(record, flags, at);
     fy_sources_copy(&record->sources, (fy_source *)(void *)at);

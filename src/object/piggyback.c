@@ -49,7 +49,7 @@ typedef struct piggyback {
     uint64_t address; /* with HANDED */
 } piggyback;
 
-static bool fits(const fy_objects *objects, const fy_record *record)
+static bool piggyback_fits(const fy_objects *objects, const fy_record *record)
 {
     const fy_queued_message *queued = record->pending.head;
     return record->pending.count == 1 && !record->out && record->early.count == 0 &&
@@ -63,7 +63,7 @@ bool fy_piggyback_send(ferry *f, fy_record *record, int *error)
 {
     fy_objects *objects = fy_objects_of(f);
     uint64_t block[PIGGYBACK_BYTES_MAX / sizeof(uint64_t)];
-    if (!fits(objects, record))
+    if (!piggyback_fits(objects, record))
         return false;
     record->handed = fy_data_leaves(objects, FY_APP, record);
     const piggyback_head head = {.type = record->type_index,
@@ -171,7 +171,8 @@ static void piggyback_run(ferry *f, piggyback *e, fy_record *record)
 }
 
 /* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM: nothing has happened. */
-static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry, fy_record *record)
+static int piggyback_make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
+                          fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
@@ -225,7 +226,7 @@ fy_verdict fy_piggyback_frame(ferry *f, int source, const fy_frame *frame)
         if (error == 0)
             error = fy_entry_due(f, e.envelope.object, e.envelope.movement, &entry);
         if (error == 0)
-            error = make(f, source, &e, entry, record);
+            error = piggyback_make(f, source, &e, entry, record);
     }
     if (error == FERRY_ENOMEM || error == FERRY_EAGAIN)
         return piggyback_keep(f, source, &e, record);

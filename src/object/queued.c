@@ -35,7 +35,7 @@ fy_held *fy_held_find(fy_message_store *store, int origin)
     return store->last[origin & 1] = slot;
 }
 
-static inline size_t bytes_of(const fy_queued_message *queued)
+static inline size_t queued_message_bytes(const fy_queued_message *queued)
 {
     return queued->pooled ? POOLED_SIZE : sizeof *queued + queued->message.size_bytes;
 }
@@ -68,7 +68,7 @@ static inline void discount(fy_message_store *store, const fy_queued_message *qu
 {
     fy_held *held =
         fy_held_of(store, queued->envelope.origin); /* exists: the message counts in it */
-    held->bytes -= bytes_of(queued);
+    held->bytes -= queued_message_bytes(queued);
     store->unsettled |= held->tokens != 0 && held->bytes <= store->limit_bytes / 2 && !store->full;
 }
 
@@ -78,7 +78,7 @@ void fy_queued_discount(fy_message_store *store, fy_queued_message *queued)
     discount(store, queued);
 }
 
-static void release(fy_message_store *store, fy_queued_message *queued)
+static void queued_release(fy_message_store *store, fy_queued_message *queued)
 {
     if (queued->pooled)
         fy_pool_put(&store->pool, queued);
@@ -126,8 +126,8 @@ static __attribute__((cold, noinline)) fy_queued_message *make_any(fy_message_st
     if (queued == NULL)
         return NULL;
     queued_fill(queued, message, since_ns, pooled, task);
-    if (!count(store, origin, bytes_of(queued), task)) {
-        release(store, queued);
+    if (!count(store, origin, queued_message_bytes(queued), task)) {
+        queued_release(store, queued);
         return NULL;
     }
     if (size_bytes != 0)
@@ -158,17 +158,17 @@ void fy_queued_destroy(fy_message_store *store, fy_queued_message *queued)
 {
     if (queued->counted)
         discount(store, queued);
-    *store->kept_bytes -= bytes_of(queued);
+    *store->kept_bytes -= queued_message_bytes(queued);
     if (store->full && *store->kept_bytes <= store->full_bytes / 2) {
         store->full = false;
         store->unsettled = true;
     }
-    release(store, queued);
+    queued_release(store, queued);
 }
 
 /* Order of the early list. Sequence numbers of one origin lie close together, so their difference
  * tells which is earlier even after the numbers have wrapped. */
-static int compare(const fy_queued_message *a, int origin, uint32_t sequence)
+static int queued_compare(const fy_queued_message *a, int origin, uint32_t sequence)
 {
     if (a->envelope.origin != origin)
         return a->envelope.origin < origin ? -1 : 1;
@@ -180,14 +180,14 @@ bool fy_queued_list_insert(fy_queued_list *messages, fy_queued_message *queued)
 {
     int origin = queued->envelope.origin;
     uint32_t sequence = queued->envelope.sequence;
-    if (messages->head == NULL || compare(messages->tail, origin, sequence) < 0) {
+    if (messages->head == NULL || queued_compare(messages->tail, origin, sequence) < 0) {
         fy_queued_list_push(messages, queued);
         return true;
     }
     fy_queued_message **where = &messages->head;
-    while (compare(*where, origin, sequence) < 0)
+    while (queued_compare(*where, origin, sequence) < 0)
         where = &(*where)->next;
-    if (compare(*where, origin, sequence) == 0)
+    if (queued_compare(*where, origin, sequence) == 0)
         return false;
     queued->next = *where;
     *where = queued;
@@ -199,11 +199,11 @@ fy_queued_message *fy_queued_list_take(fy_queued_list *messages, int origin, uin
 {
     fy_queued_message *before = NULL;
     fy_queued_message *queued = messages->head;
-    while (queued != NULL && compare(queued, origin, sequence) < 0) {
+    while (queued != NULL && queued_compare(queued, origin, sequence) < 0) {
         before = queued;
         queued = queued->next;
     }
-    if (queued == NULL || compare(queued, origin, sequence) != 0)
+    if (queued == NULL || queued_compare(queued, origin, sequence) != 0)
         return NULL;
     if (before == NULL)
         messages->head = queued->next;

@@ -28,7 +28,7 @@ static void call_handler(ferry *f, void *arg)
 
 /* Makes the scheduler forget the record, which it may keep as the one that runs. Otherwise it would
  * take the next record at the same address for this one. */
-static void forget(ferry *f, fy_record *record)
+static void record_forget(ferry *f, fy_record *record)
 {
     if (!record->scheduled)
         return;
@@ -40,7 +40,7 @@ static void forget(ferry *f, fy_record *record)
 __attribute__((cold)) void fy_record_apply(ferry *f, fy_record *record)
 {
     int target = record->target;
-    forget(f, record);
+    record_forget(f, record);
     if (record->destroy_pending) {
         fy_record_end(f, record);
         return;

@@ -18,8 +18,8 @@
 enum { SMALL_BYTES = 256 };
 
 /* Says what is wrong with a message that is not valid. */
-static __attribute__((cold, noinline)) int explain(ferry *f, ferry_object object,
-                                                   const ferry_message *message)
+static __attribute__((cold, noinline)) int message_explain(ferry *f, ferry_object object,
+                                                           const ferry_message *message)
 {
     if (!fy_object_is_name(fy_objects_of(f), object))
         return fy_fail(f, FERRY_EINVAL, "object_send: %016llx names no object",
@@ -94,8 +94,8 @@ static __attribute__((noinline)) int post_joined(ferry *f, int rank, bool own, f
     return error;
 }
 
-static __attribute__((noinline)) int post(ferry *f, int rank, const fy_envelope *envelope,
-                                          const ferry_message *message)
+static __attribute__((noinline)) int message_post(ferry *f, int rank, const fy_envelope *envelope,
+                                                  const ferry_message *message)
 {
     fy_frame frame;
     bool own = envelope->hops == 0;
@@ -106,7 +106,7 @@ static __attribute__((noinline)) int post(ferry *f, int rank, const fy_envelope 
 
 int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
 {
-    return post(f, rank, envelope, message);
+    return message_post(f, rank, envelope, message);
 }
 
 static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int rank,
@@ -173,7 +173,7 @@ send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const
         fy_op_submitted(f, op); /* first: the send may end the operation of an object here */
     error = here    ? send_here(f, &envelope, entry->record, message)
             : lends ? post_lent(f, rank, &envelope, message)
-                    : post(f, rank, &envelope, message);
+                    : message_post(f, rank, &envelope, message);
     if (error != 0)
         return not_sent(f, op, message->size_bytes, error);
     count_sent(f, entry);
@@ -311,7 +311,7 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
 {
     fy_objects *objects = fy_objects_of(f);
     if (!is_valid(f, object, message))
-        return explain(f, object, message);
+        return message_explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
     /* While costs are counted, the trail must be written, and only the slow path does that. */
     if (track == NULL && entry != NULL && objects->costs == NULL &&

@@ -17,7 +17,7 @@ static fy_source *sources_place(fy_source *table, uint32_t capacity, uint32_t ke
 }
 
 /* Makes the hash table, or doubles it. */
-static __attribute__((cold)) int grow(fy_sources *sources)
+static __attribute__((cold)) int sources_grow(fy_sources *sources)
 {
     uint32_t old_capacity = sources->many != NULL ? sources->capacity : FY_SOURCES_INLINE;
     fy_source *old = sources->many != NULL ? sources->many : sources->few;
@@ -39,7 +39,7 @@ static uint32_t *of_many(fy_sources *sources, uint32_t key)
     fy_source *source = sources_place(sources->many, sources->capacity, key);
     if (source->rank_plus_1 == 0) {
         if (sources->count * 2 >= sources->capacity) {
-            if (grow(sources) != 0)
+            if (sources_grow(sources) != 0)
                 return NULL;
             source = sources_place(sources->many, sources->capacity, key);
         }
@@ -57,7 +57,7 @@ uint32_t *fy_sources_find(fy_sources *sources, int rank)
         *source = (fy_source){.rank_plus_1 = key};
         return &source->expected;
     }
-    if (sources->many == NULL && grow(sources) != 0)
+    if (sources->many == NULL && sources_grow(sources) != 0)
         return NULL;
     return of_many(sources, key);
 }

@@ -48,7 +48,7 @@ fy_known_engine *fy_assembler_offered_to(const fy_percolation *p, const ferry_sc
 }
 
 /* Ends the offer. The token is free again, as the first. */
-static void release(fy_percolation *p, fy_known_engine *known)
+static void assembler_release(fy_percolation *p, fy_known_engine *known)
 {
     ferry_schedulable *item = known->item;
     known->object = 0;
@@ -60,7 +60,7 @@ static void release(fy_percolation *p, fy_known_engine *known)
     p->free = item;
 }
 
-static void give(ferry_scheduling *s, fy_percolation *p, int rank)
+static void assembler_give(ferry_scheduling *s, fy_percolation *p, int rank)
 {
     ferry_schedulable *item = p->known_engines[rank].item;
     p->known_engines[rank].object = 0;
@@ -101,12 +101,12 @@ void fy_assembler_message(ferry_scheduling *s, fy_percolation *p, int source,
     if (words[0] == FY_PERCOLATION_ASK) {
         take_request(s, p, source, words[1]);
     } else if (words[0] == FY_PERCOLATION_TAKE && offered && known->item != NULL) {
-        give(s, p, source);
+        assembler_give(s, p, source);
     } else if (words[0] == FY_PERCOLATION_TAKE) {
         fy_percolation_tell(s, source, FY_PERCOLATION_GONE, words[1], 0);
-        release(p, known);
+        assembler_release(p, known);
     } else if (words[0] == FY_PERCOLATION_DECLINE && offered) {
-        release(p, known);
+        assembler_release(p, known);
         p->stats.declined++;
     }
     fy_assembler_offer(s, p);
@@ -121,7 +121,7 @@ void fy_assembler_members(ferry_scheduling *s, fy_percolation *p)
         if (!before || known->present)
             continue;
         known->asked = false;
-        release(p, known);
+        assembler_release(p, known);
     }
     fy_assembler_offer(s, p);
 }

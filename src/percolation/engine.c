@@ -43,7 +43,7 @@ static void allow_requests(fy_percolation *p)
             p->askings[server] = FY_ASKING_NONE;
 }
 
-static bool fits(const fy_percolation *p, uint64_t bytes)
+static bool engine_fits(const fy_percolation *p, uint64_t bytes)
 {
     int count = count_here(p);
     return count == 0 || (count < p->window && bytes <= p->budget_bytes &&
@@ -53,7 +53,7 @@ static bool fits(const fy_percolation *p, uint64_t bytes)
 static void take_or_decline(ferry_scheduling *s, fy_percolation *p, int server, uint64_t object,
                             uint64_t bytes)
 {
-    bool takes = fits(p, bytes);
+    bool takes = engine_fits(p, bytes);
     p->askings[server] = takes ? FY_ASKING_NONE : FY_ASKING_DECLINED;
     if (takes) {
         p->expected[p->expected_count++] = (fy_expected){object, bytes, server};

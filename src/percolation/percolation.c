@@ -60,7 +60,7 @@ static void percolation_destroy(ferry_scheduling *s, void *state)
 /* Tells the creator where its object is. Otherwise the creator might know only an engine that had
  * the object, and could not find the object after the death of that engine. A server that has
  * created the object has sent it here itself. */
-static void arrived(ferry *f, ferry_object object, uint32_t movement)
+static void percolation_arrived(ferry *f, ferry_object object, uint32_t movement)
 {
     const ferry_store *store = fy_store_of(f);
     const fy_percolation *p = store == NULL ? NULL : store->percolation;
@@ -106,7 +106,7 @@ static void remove_item(ferry_scheduling *s, void *state, ferry_schedulable *ite
         fy_engine_remove(p, item);
 }
 
-static bool empty(ferry_scheduling *s, void *state)
+static bool percolation_empty(ferry_scheduling *s, void *state)
 {
     const fy_percolation *p = state;
     bool alone = p->engines == 0 || !ferry_scheduling_is_on(s);
@@ -165,7 +165,7 @@ static const ferry_scheduler scheduler = {
     .activate = percolation_activate,
     .notify = percolation_notify,
     .remove = remove_item,
-    .empty = empty,
+    .empty = percolation_empty,
     .message = percolation_message,
     .members = percolation_members,
     .ahead = ahead,
@@ -237,7 +237,7 @@ static int percolation_prepare(ferry *f, const ferry_percolation_options *o)
     store->percolation = p;
     store->serves = p->rank < p->servers;
     if (store->objects->protocol.arrived == NULL)
-        store->objects->protocol.arrived = arrived;
+        store->objects->protocol.arrived = percolation_arrived;
     error = store->objects->watch->prepare(f);
     if (error == 0 || store->percolation == NULL)
         return error;
@@ -248,7 +248,7 @@ static int percolation_prepare(ferry *f, const ferry_percolation_options *o)
 }
 
 /* Whether all ranks could start, with as many servers. */
-static int agree(ferry *f, int error, int servers)
+static int percolation_agree(ferry *f, int error, int servers)
 {
     int64_t most[3] = {servers, -servers, -error}; /* errors are negative */
     int failed = ferry_allreduce(f, FERRY_INT64, FERRY_MAX, most, most, 3);
@@ -274,10 +274,10 @@ int ferry_percolation_start(ferry *f, const ferry_percolation_options *options)
     int error = percolation_check(f, options, &known);
     if (ferry_member_place(f, ferry_rank(f)) < 0) /* it has joined; the others balance already */
         return error == 0 && known.servers != 0 ? percolation_prepare(f, &known) : error;
-    error = agree(f, error, known.servers);
+    error = percolation_agree(f, error, known.servers);
     if (error != 0 || known.servers == 0)
         return error;
-    error = agree(f, percolation_prepare(f, &known), known.servers);
+    error = percolation_agree(f, percolation_prepare(f, &known), known.servers);
     return error == 0 ? ferry_balance_enable(f, true) : error;
 }
 

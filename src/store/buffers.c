@@ -107,7 +107,7 @@ void fy_buffers_trim(ferry_store *s)
     fy_crew_unlock(&s->disk.crew);
 }
 
-static void *unpack(ferry *f, ferry_object object, const void *packed, size_t size_bytes)
+static void *buffers_unpack(ferry *f, ferry_object object, const void *packed, size_t size_bytes)
 {
     ferry_store *s = fy_store_of(f);
     if (!fy_image_is_small(s, size_bytes))
@@ -127,7 +127,7 @@ static void buffers_destroy(ferry *f, void *data)
 void fy_buffers_serve(ferry_store *s, fy_type *type)
 {
     s->flat = type->ops;
-    type->ops.unpack = unpack;
+    type->ops.unpack = buffers_unpack;
     type->ops.destroy = buffers_destroy;
 }
 

@@ -46,7 +46,7 @@ int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes)
 }
 
 /* The size of an image: that of its data, rounded up to what the disk needs. */
-static size_t bytes_of(const ferry_store *s, size_t data_bytes)
+static size_t store_file_bytes(const ferry_store *s, size_t data_bytes)
 {
     size_t mask = s->disk.align_bytes - 1;
     return (data_bytes + (data_bytes == 0) + mask) & ~mask;
@@ -54,13 +54,13 @@ static size_t bytes_of(const ferry_store *s, size_t data_bytes)
 
 void *fy_image_create(ferry_store *s, size_t data_bytes)
 {
-    return data_bytes > SIZE_MAX / 4 ? NULL : fy_buffer_take(s, bytes_of(s, data_bytes));
+    return data_bytes > SIZE_MAX / 4 ? NULL : fy_buffer_take(s, store_file_bytes(s, data_bytes));
 }
 
 bool fy_image_is_small(const ferry_store *s, size_t data_bytes)
 {
     return data_bytes <= SIZE_MAX / 4 &&
-           bytes_of(s, data_bytes) - data_bytes <= data_bytes / FY_WASTE_PART;
+           store_file_bytes(s, data_bytes) - data_bytes <= data_bytes / FY_WASTE_PART;
 }
 
 /* One word into one of the sums below. A multiplication carries only upwards, so the sum turns. */
@@ -187,7 +187,7 @@ static bool is_image(const ferry_store *s, const fy_record *record, size_t data_
 {
     return record->type->plain && fy_image_is_small(s, data_bytes) &&
            (uintptr_t)record->data % s->disk.align_bytes == 0 &&
-           malloc_usable_size(record->data) >= bytes_of(s, data_bytes);
+           malloc_usable_size(record->data) >= store_file_bytes(s, data_bytes);
 }
 
 int fy_stored_pack(fy_stored *item)
@@ -201,7 +201,7 @@ int fy_stored_pack(fy_stored *item)
         return ENOMEM;
     if (!packed)
         record->type->ops.pack(s->f, record->data, image, data_bytes);
-    size_t size_bytes = bytes_of(s, data_bytes);
+    size_t size_bytes = store_file_bytes(s, data_bytes);
     memset(image + data_bytes, 0, size_bytes - data_bytes);
     find_place(item, size_bytes);
     s->stats.resident_bytes += data_bytes - item->size_bytes;
@@ -213,7 +213,7 @@ int fy_stored_pack(fy_stored *item)
 int fy_stored_put(fy_stored *item)
 {
     item->sum = fy_image_sum(item->image, item->object, item->image_bytes);
-    return move_image(item, bytes_of(item->store, item->image_bytes), true);
+    return move_image(item, store_file_bytes(item->store, item->image_bytes), true);
 }
 
 /* Whether the image is the one that was written last. */
@@ -228,7 +228,7 @@ static bool file_check(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
 
 static bool try_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
-    int error = move_image(item, bytes_of(item->store, item->size_bytes), false);
+    int error = move_image(item, store_file_bytes(item->store, item->size_bytes), false);
     if (error == 0)
         return file_check(item, why);
     (void)snprintf(why, FY_STORE_WHY_BYTES, "%s",

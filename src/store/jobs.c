@@ -27,7 +27,7 @@ static fy_stored *item_of(fy_link *link)
 }
 
 /* Ends a job. [lock held] */
-static void end_job(fy_disk *disk, fy_stored *item, int error)
+static void disk_end_job(fy_disk *disk, fy_stored *item, int error)
 {
     fy_job *job = &item->job;
     job->work = FY_WORK_NONE;
@@ -91,7 +91,7 @@ static void serve_one(fy_disk *disk, fy_stored *item)
     if (item->job.due_ns != 0)
         end_later(disk, item, error);
     else
-        end_job(disk, item, error);
+        disk_end_job(disk, item, error);
 }
 
 static void *serve(void *arg)
@@ -118,7 +118,7 @@ static void end_due(fy_disk *disk, uint64_t now_ns)
     fy_link *later = &disk->later;
     while (!fy_list_empty(later) && ((fy_job *)(void *)later->next)->due_ns <= now_ns) {
         fy_stored *item = item_of(fy_list_pop(later));
-        end_job(disk, item, item->job.error);
+        disk_end_job(disk, item, item->job.error);
     }
 }
 
@@ -193,7 +193,7 @@ static bool wants_thread(fy_disk *disk, bool writes)
 
 /* Begins a job. Returns whether it was queued for a thread; else it is done. [lock held, which it
  * gives back] */
-static bool begin(fy_stored *item, bool writes)
+static bool job_begin(fy_stored *item, bool writes)
 {
     fy_disk *disk = &item->store->disk;
     fy_job *job = &item->job;
@@ -215,7 +215,7 @@ bool fy_job_write(fy_stored *item)
 {
     enter(item->store);
     item->job.valid = true;
-    return begin(item, true);
+    return job_begin(item, true);
 }
 
 bool fy_job_read(fy_stored *item)
@@ -230,7 +230,7 @@ bool fy_job_read(fy_stored *item)
         return false;
     }
     item->image = image;
-    (void)begin(item, false);
+    (void)job_begin(item, false);
     return true;
 }
 
@@ -316,7 +316,7 @@ static bool read_here(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     fy_crew_lock(&disk->crew);
     if (job->due_ns != 0)
         pass(item->store, job->due_ns);
-    end_job(disk, item, whole ? 0 : EIO);
+    disk_end_job(disk, item, whole ? 0 : EIO);
     return whole;
 }
 

@@ -29,7 +29,7 @@ static void set_due(fy_stored *item, uint64_t due_bytes)
     item->due_bytes = due_bytes;
 }
 
-static void end(fy_stored *item)
+static void lease_end(fy_stored *item)
 {
     fy_list_remove(&item->lent);
     item->lease = 0;
@@ -79,7 +79,7 @@ bool fy_place_lend(fy_stored *item)
         return false;
     fy_crew_lock(&s->disk.crew);
     if (item->lease != 0)
-        end(item); /* it could not be sent then */
+        lease_end(item); /* it could not be sent then */
     bool lends = lend(s, item, rank);
     fy_crew_unlock(&s->disk.crew);
     return lends;
@@ -92,7 +92,7 @@ bool fy_place_is_leased(fy_stored *item, bool left)
         return false;
     fy_crew_lock(&s->disk.crew);
     if (item->lease != 0 && !left)
-        end(item);
+        lease_end(item);
     bool leased = item->lease != 0;
     fy_crew_unlock(&s->disk.crew);
     return leased;
@@ -121,7 +121,7 @@ bool fy_lease_end(ferry_store *s, uint64_t lease, int reader)
     fy_stored *item = find(s, lease);
     bool ends = item != NULL && item->reader == reader;
     if (ends)
-        end(item);
+        lease_end(item);
     fy_crew_unlock(&s->disk.crew);
     if (ends)
         recycle_parked(item);
@@ -134,7 +134,7 @@ fy_stored *fy_lease_return(ferry_store *s, uint64_t lease, ferry_object object)
     fy_stored *item = find(s, lease);
     bool returns = item != NULL && item->parked && item->object == object.word;
     if (returns)
-        end(item);
+        lease_end(item);
     fy_crew_unlock(&s->disk.crew);
     if (!returns)
         return NULL;
@@ -191,7 +191,7 @@ static fy_stored *end_gone(ferry_store *s)
         if (ferry_peer_is_gone(s->f, lent_at(link)->reader))
             found = lent_at(link);
     if (found != NULL)
-        end(found);
+        lease_end(found);
     fy_crew_unlock(&s->disk.crew);
     return found;
 }

@@ -268,8 +268,8 @@ void fy_place_release(fy_stored *item)
 }
 
 /* Says why an object has no data, once: it is tried again for some time. Returns NULL. */
-__attribute__((format(printf, 3, 4))) static void *refuse(ferry *f, const fy_record *record,
-                                                          const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void *places_refuse(ferry *f, const fy_record *record,
+                                                                 const char *format, ...)
 {
     fy_files *files = make_files(f);
     if (files == NULL || files->refused == record->object.word)
@@ -310,15 +310,16 @@ static void *read_now(ferry *f, const fy_record *record, const fy_file *file,
     if (image == NULL)
         return NULL;
     if (!read_image(file, place, image, room_bytes)) {
-        (void)refuse(f, record, "reading it at byte %llu of the file of rank %d fails: %s",
-                     (unsigned long long)place->offset, file->rank,
-                     errno == 0 ? "the file ends before" : strerror(errno));
+        (void)places_refuse(f, record, "reading it at byte %llu of the file of rank %d fails: %s",
+                            (unsigned long long)place->offset, file->rank,
+                            errno == 0 ? "the file ends before" : strerror(errno));
     } else {
         uint64_t sum = fy_image_sum(image, record->object.word, place->size_bytes);
-        data = sum == place->sum
-                   ? record->type->ops.unpack(f, record->object, image, place->size_bytes)
-                   : refuse(f, record, "the checksum of its image is %016llx, expected %016llx",
-                            (unsigned long long)sum, (unsigned long long)place->sum);
+        data =
+            sum == place->sum
+                ? record->type->ops.unpack(f, record->object, image, place->size_bytes)
+                : places_refuse(f, record, "the checksum of its image is %016llx, expected %016llx",
+                                (unsigned long long)sum, (unsigned long long)place->sum);
     }
     free(image);
     return data;
@@ -329,9 +330,10 @@ static fy_stored *take_back(ferry *f, ferry_store *s, const fy_record *record,
                             const fy_image_place *place)
 {
     fy_stored *item = fy_lease_return(s, place->lease, record->object);
-    return item != NULL ? item
-                        : refuse(f, record, "this rank has lent no image of it with lease %llu",
-                                 (unsigned long long)place->lease);
+    return item != NULL
+               ? item
+               : places_refuse(f, record, "this rank has lent no image of it with lease %llu",
+                               (unsigned long long)place->lease);
 }
 
 /* fy_take_fn. */
@@ -341,14 +343,15 @@ static void *take(ferry *f, fy_record *record, const void *packed, size_t size_b
     ferry_store *s = fy_store_of(f);
     const fy_files *files = files_of(f);
     if (size_bytes != sizeof place)
-        return refuse(f, record, "its place has %zu bytes, expected %zu", size_bytes, sizeof place);
+        return places_refuse(f, record, "its place has %zu bytes, expected %zu", size_bytes,
+                             sizeof place);
     memcpy(&place, packed, sizeof place);
     bool stored = s != NULL && s->shadows[record->type_index] != NULL;
     bool back = stored && place.rank == s->objects->rank && place.number == s->number;
     fy_file *file = back || files == NULL ? NULL : find(files, (int)place.rank, place.number);
     if (!back && file == NULL)
-        return refuse(f, record, "file %016llx of rank %lld is not open here",
-                      (unsigned long long)place.number, (long long)place.rank);
+        return places_refuse(f, record, "file %016llx of rank %lld is not open here",
+                             (unsigned long long)place.number, (long long)place.rank);
     if (back || (stored && s->disk.align_bytes == file->align_bytes)) {
         fy_stored *item =
             back ? take_back(f, s, record, &place) : make_item(s, record, file, &place);
@@ -443,7 +446,7 @@ void fy_places_end(ferry_store *s)
 
 /* An object may still wait to be installed whose place is in a file of that rank, so the file stays
  * open. */
-static void peer_gone(ferry *f, int rank)
+static void places_peer_gone(ferry *f, int rank)
 {
     ferry_store *s = fy_store_of(f);
     const fy_files *files = files_of(f);
@@ -458,7 +461,7 @@ static void peer_gone(ferry *f, int rank)
     }
 }
 
-static void drain(ferry *f)
+static void places_drain(ferry *f)
 {
     if (files_of(f) != NULL)
         files_of(f)->closing = true;
@@ -483,6 +486,6 @@ const fy_layer_ops fy_store_layer = {.layer = FY_LAYER_STORE,
                                      .name = "store",
                                      .kinds = kinds,
                                      .kind_count = sizeof(kinds) / sizeof(kinds[0]),
-                                     .drain = drain,
+                                     .drain = places_drain,
                                      .close = close_files,
-                                     .peer_gone = peer_gone};
+                                     .peer_gone = places_peer_gone};

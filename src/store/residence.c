@@ -10,7 +10,7 @@
 #include "store/places.h"
 
 /* Unpacks the data. If memory is short, writes other objects to disk first. */
-static void *unpack(ferry_store *s, fy_stored *item)
+static void *item_unpack(ferry_store *s, fy_stored *item)
 {
     const fy_record *record = item->record;
     const ferry_object_ops *ops = &s->objects->types[record->type_index].ops;
@@ -65,7 +65,7 @@ bool fy_stored_load(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     uint64_t begun_ns = ferry_now(s->f);
     bool read = fy_stored_read(item, why);
     s->stats.wait_ns += ferry_now(s->f) - begun_ns;
-    void *data = read ? unpack(s, item) : NULL;
+    void *data = read ? item_unpack(s, item) : NULL;
     if (read && data == NULL)
         (void)snprintf(why, FY_STORE_WHY_BYTES, "its unpack has returned NULL ten times");
     if (data == NULL)
@@ -216,7 +216,7 @@ static void residence_progress(ferry *f)
     fy_jobs_start(s, runs_task_next(s) ? first : NULL);
 }
 
-static void end(ferry *f)
+static void residence_end(ferry *f)
 {
     fy_store_destroy(fy_store_of(f));
 }
@@ -227,4 +227,4 @@ const fy_object_store fy_store_hooks = {.keep = fy_store_keep,
                                         .spare = spare,
                                         .gone = gone,
                                         .progress = residence_progress,
-                                        .end = end};
+                                        .end = residence_end};

@@ -101,7 +101,7 @@ static fy_slot *segment_add(ferry *f, fy_array *array, int owner, unsigned segme
 }
 
 /* Gives an element. Makes it if it does not exist. */
-static int make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **out)
+static int slot_make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **out)
 {
     const unsigned segment = fy_segment_of(index);
     if (segment >= FY_SEGMENTS)
@@ -137,7 +137,7 @@ static int array_find(ferry *f, fy_array *array, int owner, const fy_action *wha
         index += length;
     }
     if (!reads)
-        return make(f, array, owner, index, out);
+        return slot_make(f, array, owner, index, out);
     if (index < length)
         *out = fy_array_slot(array, index);
     return 0;
@@ -149,7 +149,7 @@ static inline bool in_block(const fy_slot *slot, size_t size_bytes)
     return size_bytes >= sizeof(slot->few) || form_of(slot) != FY_FORM_LOCKED;
 }
 
-static inline unsigned char *bytes_of(fy_slot *slot)
+static inline unsigned char *slot_data(fy_slot *slot)
 {
     if (form_of(slot) == FY_FORM_VIEW)
         return slot->place;
@@ -204,14 +204,14 @@ static int store(ferry *f, int owner, fy_slot *slot, const void *value, size_t s
             return FERRY_ENOMEM;
         slot->size = size_bytes + 1;
         if (size_bytes > 0)
-            memcpy(bytes_of(slot), value, size_bytes);
+            memcpy(slot_data(slot), value, size_bytes);
     }
     if (form == FY_FORM_WORD)
         atomic_store_explicit(&slot->form, FY_FORM_BLOCK, memory_order_release);
     return 0;
 }
 
-static int load(fy_slot *slot, const fy_action *what)
+static int slot_load(fy_slot *slot, const fy_action *what)
 {
     size_t size_bytes = slot == NULL || slot->size == 0 ? 0 : slot->size - 1;
     if (what->size_out != NULL)
@@ -219,7 +219,7 @@ static int load(fy_slot *slot, const fy_action *what)
     if (size_bytes > what->room_bytes)
         return FERRY_ETOOLONG;
     if (size_bytes > 0 && what->target != NULL)
-        memcpy(what->target, bytes_of(slot), size_bytes);
+        memcpy(what->target, slot_data(slot), size_bytes);
     return 0;
 }
 
@@ -231,11 +231,11 @@ static int combine(ferry *f, int owner, fy_slot *slot, const fy_action *what)
     if (what->target != NULL && slot->size == 0)
         memset(what->target, 0, what->size_bytes);
     else if (what->target != NULL)
-        memcpy(what->target, bytes_of(slot), what->size_bytes);
+        memcpy(what->target, slot_data(slot), what->size_bytes);
     if (slot->size == 0 || what->reduction == FERRY_REPLACE)
         return store(f, owner, slot, what->value, what->size_bytes);
-    fy_reduce((ferry_type)what->type, (ferry_reduction)what->reduction, bytes_of(slot),
-              bytes_of(slot), what->value, what->count);
+    fy_reduce((ferry_type)what->type, (ferry_reduction)what->reduction, slot_data(slot),
+              slot_data(slot), what->value, what->count);
     return 0;
 }
 
@@ -245,7 +245,7 @@ static int swap(ferry *f, int owner, fy_slot *slot, const fy_action *what)
     if (slot->size != 0 && slot->size - 1 != what->size_bytes)
         return FERRY_EINVAL;
     if (slot->size != 0)
-        memcpy(&before, bytes_of(slot), what->size_bytes);
+        memcpy(&before, slot_data(slot), what->size_bytes);
     bool same = memcmp(&before, what->expected, what->size_bytes) == 0;
     if (what->target != NULL)
         memcpy(what->target, &before, what->size_bytes);
@@ -321,7 +321,7 @@ static int apply_locked(ferry *f, int owner, fy_slot *slot, const fy_action *wha
     case FY_WINDOW_SWAP:
         return swap(f, owner, slot, what);
     default:
-        return load(slot, what);
+        return slot_load(slot, what);
     }
 }
 
@@ -341,7 +341,7 @@ int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
     if (error != 0)
         return error;
     if (slot == NULL)
-        return load(NULL, what);
+        return slot_load(NULL, what);
     _Atomic uint64_t *number = fy_slot_word(slot);
     if (number != NULL && apply_word(number, what, &error))
         return error;
@@ -364,9 +364,9 @@ static int lock_empty(ferry *f, fy_array *array, int owner, fy_extent extent, ui
     fy_slot *slot;
     *locked = 0;
     /* Makes the array long enough. */
-    int error = make(f, array, owner, extent.first + extent.count - 1, &slot);
+    int error = slot_make(f, array, owner, extent.first + extent.count - 1, &slot);
     for (; *locked < extent.count && error == 0; ++*locked) {
-        error = make(f, array, owner, extent.first + *locked, &slot);
+        error = slot_make(f, array, owner, extent.first + *locked, &slot);
         if (error != 0)
             return error;
         if (fy_window_lock_take(f, &slot->lock) && fy_slot_word(slot) == NULL)

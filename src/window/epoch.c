@@ -65,7 +65,7 @@ static int window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, in
 }
 
 /* Waits a while for `rank`, which `what`. fy_windows_why reports it. */
-static void await(ferry_window *w, int rank, const char *what, uint64_t pause_ns)
+static void epoch_await(ferry_window *w, int rank, const char *what, uint64_t pause_ns)
 {
     w->awaits = what;
     w->awaited = rank;
@@ -113,7 +113,7 @@ static int unanswered(const ferry_window *w, int rank)
 static void epoch_settle(ferry_window *w, int rank, const char *what)
 {
     for (int other; (other = unanswered(w, rank)) >= 0;)
-        await(w, other, what, LOOK_NS);
+        epoch_await(w, other, what, LOOK_NS);
 }
 
 void fy_window_settle(ferry_window *w, int rank)
@@ -279,7 +279,7 @@ int ferry_window_start(ferry_window *w, const int *ranks, int count)
         while (w->peers[ranks[i]].posts == 0) {
             if (!fy_window_is_alive(w->f, ranks[i]))
                 return fy_window_check_rank(w, "window_start", ranks[i]);
-            await(w, ranks[i], "has not called ferry_window_post for this rank", LOOK_NS);
+            epoch_await(w, ranks[i], "has not called ferry_window_post for this rank", LOOK_NS);
         }
     }
     for (int i = 0; i < count; i++) {
@@ -297,7 +297,7 @@ static int complete_at(ferry_window *w, int rank)
 {
     fy_window_peer *peer = &w->peers[rank];
     while (!peer->go && fy_window_is_alive(w->f, rank))
-        await(w, rank, "waits in a window for other ranks' ferry_window_complete", LOOK_NS);
+        epoch_await(w, rank, "waits in a window for other ranks' ferry_window_complete", LOOK_NS);
     if (peer->go) {
         fy_window_carry_out(w, rank);
         return 0;
@@ -357,7 +357,7 @@ int ferry_window_wait(ferry_window *w)
         return error;
     for (int rank = 0; w->exposures > 0; rank = (rank + 1) % w->ranks)
         if (w->peers[rank].exposed != FY_EXPOSED_NOT)
-            await(w, rank, "has not ended ferry_window_complete", LOOK_NS);
+            epoch_await(w, rank, "has not ended ferry_window_complete", LOOK_NS);
     return exposure_end(w);
 }
 
@@ -380,7 +380,7 @@ static int lock_near(ferry_window *w, int rank, fy_lock_part kind)
         const int holder = fy_array_holder(w->f, array, ferry_rank(w->f), kind);
         w->awaits_lock = rank;
         if (holder >= 0)
-            await(w, holder, "holds", TRY_NS);
+            epoch_await(w, holder, "holds", TRY_NS);
         w->awaits_lock = -1;
         if (!fy_window_is_alive(w->f, rank))
             return fy_window_check_rank(w, "window_lock", rank);

@@ -124,7 +124,8 @@ static int queue(ferry_window *w, int rank, const fy_action *what, const ferry_t
     return 0;
 }
 
-static int explain(ferry_window *w, const char *call, int rank, const fy_action *what, int error)
+static int window_explain(ferry_window *w, const char *call, int rank, const fy_action *what,
+                          int error)
 {
     switch (error) {
     case 0:
@@ -167,7 +168,7 @@ static int do_now(ferry_window *w, const char *call, int rank, const fy_action *
     int error = fy_op_start(w->f, track, rank, 0, what->size_bytes, &op);
     if (error != 0)
         return error;
-    error = explain(w, call, rank, what, fy_array_apply(w->f, array, rank, what));
+    error = window_explain(w, call, rank, what, fy_array_apply(w->f, array, rank, what));
     if (error != 0)
         fy_op_drop(w->f, op);
     else
@@ -186,7 +187,7 @@ int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action 
     fy_array *array = w->peers[rank].array;
     fy_window_op *op;
     if (!waits(w, what) && array != NULL)
-        return explain(w, call, rank, what, fy_array_apply(w->f, array, rank, what));
+        return window_explain(w, call, rank, what, fy_array_apply(w->f, array, rank, what));
     int error = op_create(w, rank, what, NULL, &op);
     if (error == 0 && waits(w, what)) {
         fy_list_insert(&w->queue, &op->link);
@@ -301,7 +302,8 @@ int ferry_window_read(ferry_window *w, int64_t index, void *target, size_t room_
                             .size_out = size_bytes};
     if (target == NULL && room_bytes > 0)
         return fy_fail(w->f, FERRY_EINVAL, "window_read: no place for the value");
-    return explain(w, "window_read", rank, &what, fy_array_apply(w->f, w->array, rank, &what));
+    return window_explain(w, "window_read", rank, &what,
+                          fy_array_apply(w->f, w->array, rank, &what));
 }
 
 /* Makes an action of a change. */

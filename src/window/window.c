@@ -85,14 +85,14 @@ static int windows_progress(ferry *f)
 }
 
 /* Whether a waiting lock may be free: a rank of this node gives a lock back without a frame. */
-static bool busy(ferry *f)
+static bool windows_busy(ferry *f)
 {
     fy_windows *all = fy_windows_of(f);
     return all != NULL && !fy_list_empty(&all->lock_waits) &&
            fy_head_of(f)->ops->heap.alloc != NULL;
 }
 
-static void peer_gone(ferry *f, int rank)
+static void windows_peer_gone(ferry *f, int rank)
 {
     fy_windows *all = fy_windows_of(f);
     if (all == NULL)
@@ -116,8 +116,8 @@ const fy_layer_ops fy_window_layer = {.layer = FY_LAYER_WINDOW,
                                       .kind_count = 1,
                                       .close = close_windows,
                                       .progress = windows_progress,
-                                      .busy = busy,
-                                      .peer_gone = peer_gone,
+                                      .busy = windows_busy,
+                                      .peer_gone = windows_peer_gone,
                                       .why = fy_windows_why};
 
 /* This rank's part of a new window: its memory and first values. */
@@ -138,7 +138,7 @@ static int windows_fill(ferry_window *w, const ferry_window_options *options)
 
 /* Agrees with the other ranks that each has memory for its part, and that the options are the same.
  * Returns 0, or the same error on all ranks. */
-static int agree(ferry *f, const ferry_window_options *options, int error)
+static int window_agree(ferry *f, const ferry_window_options *options, int error)
 {
     const int32_t own[] = {error == 0, options->direct, !options->direct};
     int32_t least[] = {0, 0, 0};
@@ -160,7 +160,7 @@ static int agree(ferry *f, const ferry_window_options *options, int error)
     return error;
 }
 
-static int exchange(ferry_window *w, card *cards)
+static int window_exchange(ferry_window *w, card *cards)
 {
     const card own = {(uintptr_t)w->array, w->id};
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
@@ -236,9 +236,9 @@ int ferry_window_create(ferry *f, const ferry_window_options *given, ferry_windo
     const size_t count = (size_t)ferry_group_count(f, options.group);
     card *cards = fy_calloc(count, sizeof(*cards));
     ferry_window *w = windows_prepare(f, &options);
-    error = agree(f, &options, w == NULL || cards == NULL ? FERRY_ENOMEM : 0);
+    error = window_agree(f, &options, w == NULL || cards == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
-        error = exchange(w, cards);
+        error = window_exchange(w, cards);
         if (error == 0)
             meet(w, cards, (int)count);
         else

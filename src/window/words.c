@@ -39,7 +39,7 @@ static int apply(ferry_window *w, int rank, const fy_window_word *word)
     return 0;
 }
 
-static void end(ferry_window *w, int rank, int error)
+static void words_end(ferry_window *w, int rank, int error)
 {
     fy_window_peer *peer = &w->peers[rank];
     if (error == 0 && !fy_window_is_alive(w->f, rank))
@@ -56,5 +56,5 @@ void fy_window_words_end(ferry_window *w, int rank, int error)
 {
     const int first = rank < 0 ? 0 : rank, last = rank < 0 ? w->ranks - 1 : rank;
     for (int r = first; r <= last && w->words > 0; r++)
-        end(w, r, error);
+        words_end(w, r, error);
 }

@@ -50,7 +50,7 @@ static bool add_setting(const char *command, int letter, char *value, void *arg)
     return true;
 }
 
-static int read_options(int argc, char **argv, request *r)
+static int model_read_options(int argc, char **argv, request *r)
 {
     const cmd_option list[] = {
         {"ranks", 'n', .text = &r->ranks},
@@ -165,7 +165,7 @@ static int command(int argc, char **argv, model_report *report)
     request r = {0};
     model_study study = {.count = 0};
     char error[MODEL_ERROR_BYTES];
-    int status = read_options(argc, argv, &r);
+    int status = model_read_options(argc, argv, &r);
     if (status != CMD_GO)
         return status;
     if (argc - optind != 1) {

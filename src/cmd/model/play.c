@@ -103,7 +103,7 @@ static void play_ask(game *g, int rank, double now)
 }
 
 /* Begins the next task of the queue. If no more wait, asks for another (see `ahead`). */
-static void start(game *g, int rank, double now)
+static void play_start(game *g, int rank, double now)
 {
     player *q = &g->players[rank];
     if (q->running)
@@ -136,7 +136,7 @@ static int most_loaded(const game *g, int rank, int first, int count, int stride
     return best;
 }
 
-static double give(game *g, int victim)
+static double play_give(game *g, int victim)
 {
     player *q = &g->players[victim];
     double seconds = q->has_taken ? q->taken : nth_heaviest(g, --q->end);
@@ -148,7 +148,7 @@ static double give(game *g, int victim)
     return seconds;
 }
 
-static void answer(game *g, int rank, double now)
+static void play_answer(game *g, int rank, double now)
 {
     player *q = &g->players[rank];
     size_t least = q->running ? 2 : 1;
@@ -157,7 +157,7 @@ static void answer(game *g, int rank, double now)
     q->asking = false;
     if (victim >= 0) {
         q->asking = true; /* until the task has come */
-        push(g, (event){now + g->giving + g->installing, rank, ARRIVED, give(g, victim)});
+        push(g, (event){now + g->giving + g->installing, rank, ARRIVED, play_give(g, victim)});
         return;
     }
     q->next = (int)((q->next + (long)g->asked * q->stride) % g->ranks);
@@ -173,14 +173,14 @@ static void arrive(game *g, int rank, const event *e)
     q->has_taken = true;
     g->in_flight--;
     g->waiting++;
-    start(g, rank, e->time);
+    play_start(g, rank, e->time);
 }
 
 static void handle(game *g, const event *e)
 {
     player *q = &g->players[e->rank];
     if (e->kind == ANSWERED) {
-        answer(g, e->rank, e->time);
+        play_answer(g, e->rank, e->time);
     } else if (e->kind == ARRIVED) {
         arrive(g, e->rank, e);
     } else if (q->delay > 0) { /* giving interrupted the task */
@@ -190,7 +190,7 @@ static void handle(game *g, const event *e)
     } else {
         q->running = false;
         g->makespan = e->time > g->makespan ? e->time : g->makespan;
-        start(g, e->rank, e->time);
+        play_start(g, e->rank, e->time);
     }
 }
 
@@ -246,7 +246,7 @@ bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
         for (int i = 0; i < ranks && ranks > 1 && scheduler == MODEL_STEALING; i++)
             g.players[i].stride = g.players[i].next = stride_of(i, ranks);
         for (int i = 0; i < ranks; i++)
-            start(&g, i, 0);
+            play_start(&g, i, 0);
         while (g.heap_count > 0) {
             event e = pop(&g);
             handle(&g, &e);

@@ -45,7 +45,7 @@ static bool model_tasks_append(model_tasks *tasks, size_t *room, double seconds)
     return true;
 }
 
-static int compare(const void *left, const void *right)
+static int tasks_compare(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -59,7 +59,7 @@ static bool model_tasks_finish(model_tasks *tasks, const char *name, char *error
         (void)snprintf(error, MODEL_ERROR_BYTES, "%s: it has no tasks; expected one or more", name);
         return false;
     }
-    qsort(tasks->seconds, tasks->count, sizeof *tasks->seconds, compare);
+    qsort(tasks->seconds, tasks->count, sizeof *tasks->seconds, tasks_compare);
     tasks->total = 0;
     for (size_t i = 0; i < tasks->count; i++)
         tasks->total += tasks->seconds[i];
@@ -72,7 +72,7 @@ static bool model_tasks_finish(model_tasks *tasks, const char *name, char *error
     return false;
 }
 
-static bool no_memory(const char *name, size_t count, char *error)
+static bool tasks_no_memory(const char *name, size_t count, char *error)
 {
     (void)snprintf(error, MODEL_ERROR_BYTES, "%s: no memory for more than %zu tasks", name, count);
     return false;
@@ -109,7 +109,7 @@ static bool parse_lines(FILE *file, const char *name, model_tasks *tasks, char *
                 name, number, SHOWN_BYTES, word);
             good = false;
         } else if (!model_tasks_append(tasks, &room, seconds)) {
-            good = no_memory(name, tasks->count, error);
+            good = tasks_no_memory(name, tasks->count, error);
         }
     }
     free(line);
@@ -165,7 +165,7 @@ static bool read_trace(const char *path, const char *handler, model_tasks *out, 
     int count = run.ranks;
     trace_run_fini(&run);
     if (!good)
-        (void)no_memory(path, tasks.count, error);
+        (void)tasks_no_memory(path, tasks.count, error);
     if (good && handler != NULL && tasks.count == 0) {
         (void)snprintf(error, MODEL_ERROR_BYTES, "%s: no task of handler \"%s\" ran; expected one",
                        path, handler);

@@ -14,7 +14,7 @@ static uint64_t clamp(phase at, uint64_t ns)
     return ns < at.from_ns ? at.from_ns : ns > at.to_ns ? at.to_ns : ns;
 }
 
-static void widen(phase *at, const trace_rank *rank, const char *handler)
+static void phase_widen(phase *at, const trace_rank *rank, const char *handler)
 {
     for (size_t i = 0; i < rank->stretch_count; i++) {
         const trace_stretch *v = &rank->stretches[i];
@@ -58,7 +58,7 @@ bool trace_run_during(trace_run *run, const char *handler, char error[TRACE_ERRO
 {
     phase at = {.from_ns = UINT64_MAX};
     for (int rank = 0; rank < run->ranks; rank++)
-        widen(&at, &run->rank[rank], handler);
+        phase_widen(&at, &run->rank[rank], handler);
     if (at.from_ns >= at.to_ns) {
         (void)snprintf(error, TRACE_ERROR_BYTES,
                        "%s: no task of a handler \"%s\" is in this run; expected the name of a "

@@ -77,7 +77,7 @@ static bool write_file(const pictures *p, const char *name,
     return good;
 }
 
-static bool write_all(const pictures *p)
+static bool pictures_write(const pictures *p)
 {
     if (mkdir(p->folder, 0777) != 0 && errno != EEXIST) {
         fprintf(stderr, "ferry report: \"%s\": %s; expected a folder to write to\n", p->folder,
@@ -130,7 +130,7 @@ int cmd_report(int argc, char **argv)
     bool good = true;
     for (; optind < argc && good; optind++)
         good = add_run(&p, argv[optind]);
-    good = good && write_all(&p);
+    good = good && pictures_write(&p);
     for (int i = 0; i < p.run_count; i++)
         trace_run_fini(&p.runs[i]);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -94,7 +94,7 @@ static bool read_number(const char *command, int letter, char *text, void *arg)
     return true;
 }
 
-static int read_options(int argc, char **argv, request *r)
+static int scale_read_options(int argc, char **argv, request *r)
 {
     const cmd_option list[] = {
         {"ranks", 'n', .read = read_ranks},   {"scheduler", 'S', .read = read_schedulers},
@@ -168,7 +168,7 @@ static const result *best_of(const request *r)
     return best;
 }
 
-static void print(const request *r, const scale_trace *t)
+static void scale_print(const request *r, const scale_trace *t)
 {
     const scale_plan *plan = t->plan;
     printf("%" PRIu64 " tasks of %" PRIu64 " objects, %.6g s together, on %d ranks; the heaviest "
@@ -274,7 +274,7 @@ static int scale_run(request *r, const char *folder)
     if (status == 0 && r->json)
         print_json(r, &trace);
     else if (status == 0)
-        print(r, &trace);
+        scale_print(r, &trace);
     return status;
 }
 
@@ -283,7 +283,7 @@ static int command(int argc, char **argv, request *r)
     char schedulers[] = "ferry,stealing,diffusion,none";
     r->bytes = 1024;
     read_schedulers("scale", 'S', schedulers, r);
-    int status = read_options(argc, argv, r);
+    int status = scale_read_options(argc, argv, r);
     if (status != CMD_GO)
         return status;
     if (argc - optind != 1)

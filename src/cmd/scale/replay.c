@@ -349,7 +349,7 @@ static int make_free_net(void)
 }
 
 /* Runs `ferry scale replay` as a child. */
-static int run_child(int plan_fd, int ranks, const char *scheduler)
+static int replay_run_child(int plan_fd, int ranks, const char *scheduler)
 {
     static const char *const cleared[] = {"FERRY_SCHEDULER",  "FERRY_TRACE",      "FERRY_PROFILE",
                                           "FERRY_SIM_FAULTS", "FERRY_SIM_REPORT", "FERRY_SIM_TAPE"};
@@ -373,7 +373,7 @@ static int run_child(int plan_fd, int ranks, const char *scheduler)
     return status;
 }
 
-/* As run_child, on a network without costs. Restores FERRY_SIM_NET. */
+/* As replay_run_child, on a network without costs. Restores FERRY_SIM_NET. */
 static int run_child_free(int plan_fd, int ranks, const char *scheduler)
 {
     char path[32];
@@ -384,7 +384,7 @@ static int run_child_free(int plan_fd, int ranks, const char *scheduler)
         return CMD_LAUNCH_STATUS;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     setenv("FERRY_SIM_NET", path, 1);
-    int status = run_child(plan_fd, ranks, scheduler);
+    int status = replay_run_child(plan_fd, ranks, scheduler);
     if (before != NULL)
         setenv("FERRY_SIM_NET", before, 1);
     else
@@ -398,7 +398,7 @@ int scale_replay(const scale_trace *trace, int ranks, const char *scheduler, boo
 {
     trace->plan->makespan_ns = trace->plan->ran = 0;
     int status = free_net ? run_child_free(trace->fd, ranks, scheduler)
-                          : run_child(trace->fd, ranks, scheduler);
+                          : replay_run_child(trace->fd, ranks, scheduler);
     if (status != 0 && status != CMD_USAGE_STATUS)
         fprintf(stderr, "ferry scale: %d ranks under %s ended with status %d; expected 0\n", ranks,
                 scheduler, status);

@@ -122,7 +122,7 @@ static void print_hops(FILE *file, const fy_report *reports, int ranks)
     fprintf(file, "\n");
 }
 
-static bool print(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name)
+static bool report_print(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name)
 {
     fprintf(file, "ferry profile: %d ranks\n", count);
     print_operations(file, reports, count, name);
@@ -133,7 +133,7 @@ static bool print(FILE *file, const fy_report *reports, int count, fy_report_nam
 }
 
 const fy_report_printer fy_report_print = {.version = FY_REPORT_VERSION,
-                                           .print = print,
+                                           .print = report_print,
                                            .head = fy_report_head,
                                            .account = fy_report_account,
                                            .trail = fy_report_trail,

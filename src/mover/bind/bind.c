@@ -52,8 +52,8 @@ static int connect(ferry_mover *m)
 
 /* Makes a mover without copies and gives it a number. On failure `*out` is a mover to be destroyed,
  * or NULL. */
-static int make(ferry *f, const fy_mover_form *form, const ferry_mover_options *options,
-                ferry_mover **out)
+static int mover_make(ferry *f, const fy_mover_form *form, const ferry_mover_options *options,
+                      ferry_mover **out)
 {
     ferry_mover *m = *out = fy_calloc(1, sizeof *m);
     if (m == NULL) {
@@ -176,7 +176,7 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_bind: not allowed inside a handler or callback");
     ferry_mover *m;
-    int error = make(f, &fy_regions_form, options, &m);
+    int error = mover_make(f, &fy_regions_form, options, &m);
     if (error == 0) {
         m->plan.source = source;
         m->plan.target = target;
@@ -204,7 +204,7 @@ static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *
 }
 
 /* Asks the owners, and waits until `count` ranks have asked this one. */
-static int exchange(ferry_mover *m, const fy_direction *near, int count)
+static int mover_exchange(ferry_mover *m, const fy_direction *near, int count)
 {
     int error = 0;
     for (size_t i = 0; i < near->end_count; i++) {
@@ -227,7 +227,7 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_bind_ghosts: not allowed inside a handler");
     ferry_mover *m;
-    int count = 0, error = make(f, &fy_indices_form, options, &m);
+    int count = 0, error = mover_make(f, &fy_indices_form, options, &m);
     if (error == 0)
         error = fy_ghosts_check(&m->plan, source, target);
     if (error == 0) {
@@ -243,7 +243,7 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
         error = fy_ghosts_take(&m->plan, &m->bound, ghosts, near);
     error = m == NULL ? fy_mover_agree(f, error) : count_asks(m, near, error, &count);
     if (error == 0) {
-        error = exchange(m, near, count);
+        error = mover_exchange(m, near, count);
         if (error == 0)
             error = fy_asks_take(&m->plan, &m->bound, count, ghosts->back, far);
         if (error == 0)

@@ -32,7 +32,7 @@ static size_t packed_size(ferry *f, const void *data)
     return bytes;
 }
 
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+static void blocks_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
 {
     (void)f;
     (void)size_bytes;
@@ -72,7 +72,7 @@ static bool is_named(const ferry_blocks *set, const ferry_block_data *block)
 
 /* Frees a block that has left, when its new rank has confirmed the move. That may be after
  * ferry_blocks_settle, when the xarrays no longer have its grids and movers run. */
-static void release(ferry *f, void *data)
+static void blocks_release(ferry *f, void *data)
 {
     ferry_block_data *block = data;
     const ferry_blocks *set = set_of(f, block->set);
@@ -96,7 +96,7 @@ static ferry_block_data *make_data(const ferry_blocks *set, int32_t number)
     return data;
 }
 
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+static void *blocks_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     packed_block head;
     (void)object;
@@ -117,7 +117,7 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
         data->flags = head.flags;
         data->count += error == 0;
         if (error || grid_bytes(grid) > (size_t)(end - at)) {
-            release(f, data);
+            blocks_release(f, data);
             return NULL;
         }
         memcpy(grid->data, at, grid_bytes(grid));
@@ -131,9 +131,9 @@ static int prepare_type(ferry *f)
     static const ferry_object_ops ops = {.size = sizeof ops,
                                          .name = "block",
                                          .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = release,
+                                         .pack = blocks_pack,
+                                         .unpack = blocks_unpack,
+                                         .destroy = blocks_release,
                                          .flags = FERRY_OBJECT_SHARED};
     fy_movers *movers = fy_movers_of(f);
     int error = movers->typed ? 0 : ferry_object_type_register(f, &ops, &movers->type);
@@ -234,7 +234,7 @@ static int make_objects(ferry_blocks *set)
         int error = ferry_object_create(set->f, fy_movers_of(set->f)->type, data,
                                         fy_blocks_place(set, x->local[i]));
         if (error) {
-            release(set->f, data);
+            blocks_release(set->f, data);
             return error;
         }
     }

@@ -170,7 +170,7 @@ static int hear(following *w, int expected)
 
 /* Sends and receives copies. Then `known` has the copies of this rank from now on. After an error
  * the other ranks get that in place of copies. */
-static int exchange(following *w)
+static int follow_exchange(following *w)
 {
     ferry_mover *m = w->m;
     const bool *marks = w->outcome->marks;
@@ -194,7 +194,7 @@ static int exchange(following *w)
 static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
 {
     following w = {.m = m, .arrays = arrays, .outcome = outcome};
-    int error = exchange(&w);
+    int error = follow_exchange(&w);
     fy_mover_unlink(m);
     m->round++;
     if (error == 0)

@@ -59,12 +59,12 @@ int fy_mover_tell(ferry *f, int rank, fy_mover_frame what, uint64_t name, uint64
     return fy_send(f, FY_DATA, rank, &frame);
 }
 
-static void refuse(ferry *f, int rank, uint64_t name, int error)
+static void handshake_refuse(ferry *f, int rank, uint64_t name, int error)
 {
     (void)fy_mover_tell(f, rank, FY_MOVER_LOST, name, (uint64_t)(int64_t)error);
 }
 
-static void lose(ferry_mover *m, int source, int error)
+static void mover_lose(ferry_mover *m, int source, int error)
 {
     if (m->run.error == 0) {
         m->run.error = error;
@@ -140,8 +140,8 @@ static void take_handshake(ferry_mover *m, int source, const uint64_t *words, co
             (const fy_mover_offer *)(const void *)((const char *)data + sizeof handshake),
             offered / sizeof(fy_mover_offer));
     if (error) {
-        refuse(m->plan.f, source, words[0], error);
-        lose(m, source, error);
+        handshake_refuse(m->plan.f, source, words[0], error);
+        mover_lose(m, source, error);
         return;
     }
     if (in != NULL)
@@ -169,11 +169,11 @@ static void handshake_keep(ferry *f, int source, const fy_frame *frame)
     fy_movers *movers = fy_movers_of(f);
     fy_pending_handshake *old = remove_pending(movers, source);
     if (old != NULL)
-        refuse(f, source, old->words[0], FERRY_EINVAL);
+        handshake_refuse(f, source, old->words[0], FERRY_EINVAL);
     free(old);
     fy_pending_handshake *pending = fy_malloc(sizeof *pending + frame->size_bytes);
     if (pending == NULL) {
-        refuse(f, source, frame->words[0], FERRY_ENOMEM);
+        handshake_refuse(f, source, frame->words[0], FERRY_ENOMEM);
         return;
     }
     *pending = (fy_pending_handshake){
@@ -193,17 +193,17 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
         if (number_of(frame->words[0]) >= movers->next)
             handshake_keep(f, source, frame);
         else
-            refuse(f, source, frame->words[0], FERRY_EINVAL);
+            handshake_refuse(f, source, frame->words[0], FERRY_EINVAL);
     } else if (m->run.error != 0) {
-        refuse(f, source, frame->words[0], m->run.error);
+        handshake_refuse(f, source, frame->words[0], m->run.error);
     } else if (round > m->round || (round == m->round && m->bound.stage == FY_STAGE_ALONE)) {
         handshake_keep(f, source, frame);
     } else if (round == m->round && m->bound.stage == FY_STAGE_HANDSHAKE) {
         take_handshake(m, source, frame->words, frame->data, frame->size_bytes);
     } else {
-        refuse(f, source, frame->words[0], FERRY_EINVAL);
+        handshake_refuse(f, source, frame->words[0], FERRY_EINVAL);
         if (round == m->round)
-            lose(m, source, FERRY_EINVAL);
+            mover_lose(m, source, FERRY_EINVAL);
     }
 }
 
@@ -217,7 +217,7 @@ void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
             continue;
         }
         *at = pending->next;
-        refuse(f, pending->source, pending->words[0], error);
+        handshake_refuse(f, pending->source, pending->words[0], error);
         free(pending);
     }
 }
@@ -293,7 +293,7 @@ static bool is_dead(ferry *f, int rank)
 }
 
 /* Sets the message of an error that came while this rank waited for handshakes. */
-static int explain(const ferry_mover *m)
+static int handshake_explain(const ferry_mover *m)
 {
     if (m->bound.explained)
         return m->run.error;
@@ -316,14 +316,14 @@ int fy_mover_handshake(ferry_mover *m)
     m->bound.stage = FY_STAGE_HANDSHAKE;
     int error = handshake_all(m);
     if (error)
-        lose(m, ferry_rank(m->plan.f), error);
+        mover_lose(m, ferry_rank(m->plan.f), error);
     take_pending(m);
     while (m->run.error == 0 && (end = waits_for(&m->bound)) != NULL) {
         (void)ferry_wait(m->plan.f, FY_LOOK_NS);
         if (!end->has_handshake && is_dead(m->plan.f, end->rank))
-            lose(m, end->rank, FERRY_EPEER);
+            mover_lose(m, end->rank, FERRY_EPEER);
     }
-    return explain(m);
+    return handshake_explain(m);
 }
 
 /* Notes that `source` no longer reads its channel. Returns how many ranks still read theirs. */
@@ -363,7 +363,7 @@ void fy_loss_take(ferry *f, int source, uint64_t name, int error)
     fy_done_take(f, source, name);
     ferry_mover *m = fy_movers_find(fy_movers_of(f), number_of(name));
     if (m != NULL && m->round == round_of(name))
-        lose(m, source, error < 0 ? error : FERRY_EINVAL);
+        mover_lose(m, source, error < 0 ? error : FERRY_EINVAL);
 }
 
 void fy_mover_disconnect(ferry_mover *m)

@@ -82,7 +82,7 @@ static int share_check(sharing *s)
 }
 
 /* The summary of this rank's blocks. */
-static summary describe(const sharing *s)
+static summary sharing_describe(const sharing *s)
 {
     const ferry_floorplan *own = s->own;
     summary mine = {.dims = own->dims, .total = own->numbers != NULL ? (int64_t)own->total : -1};
@@ -106,7 +106,7 @@ static int summarise(sharing *s, int error)
     if (all == NULL || s->out == NULL || s->marks == NULL)
         error = error ? error : FERRY_ENOMEM;
     if (error == 0)
-        mine = describe(s);
+        mine = sharing_describe(s);
     int failed = fy_mover_agree(s->f, error);
     if (failed == 0)
         failed = ferry_allgather(s->f, &mine, sizeof mine, all);
@@ -158,7 +158,7 @@ static int keeper_of(const sharing *s, const ferry_point *bin)
 }
 
 /* Adds `r` to the records for each rank that keeps a bin which `r` intersects. */
-static int post(sharing *s, const record *r)
+static int sharing_post(sharing *s, const record *r)
 {
     ferry_region range = ferry_region_intersect(r->region, s->hull);
     if (ferry_region_is_empty(range))
@@ -193,16 +193,16 @@ static int post_all(sharing *s)
             continue;
         error = share_append(&s->known, &r);
         if (error == 0)
-            error = post(s, &r);
+            error = sharing_post(s, &r);
     }
     for (size_t i = 0; i < s->near->count && error == 0; i++)
-        error = post(s, &(record){.region = s->near->items[i], .number = -1});
+        error = sharing_post(s, &(record){.region = s->near->items[i], .number = -1});
     return error;
 }
 
 /* Sends all records. Sets `*asked` to the number of ranks that this one asks, and `*asking` to the
  * number of ranks that ask this one. */
-static int send_all(sharing *s, int error, size_t *asking, size_t *asked)
+static int sharing_send_all(sharing *s, int error, size_t *asking, size_t *asked)
 {
     for (int r = 0; r < s->ranks; r++)
         s->marks[r] = s->out[r].count > 0;
@@ -244,8 +244,8 @@ static int collect(const sharing *s, records *kept)
 
 /* Answers one rank with the blocks that intersect one of its regions, each once. `seen` has a mark
  * per kept block. */
-static int answer(sharing *s, const fy_exchange_post *from, const fy_tree *tree,
-                  const records *kept, int32_t *seen)
+static int sharing_answer(sharing *s, const fy_exchange_post *from, const fy_tree *tree,
+                          const records *kept, int32_t *seen)
 {
     records found = {0};
     size_t count;
@@ -283,7 +283,7 @@ static int answer_all(sharing *s)
     if (seen == NULL && error == 0)
         error = FERRY_ENOMEM;
     for (const fy_exchange_post *p = s->exchange.inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
-        int sent = error == 0 ? answer(s, p, &tree, &kept, seen)
+        int sent = error == 0 ? sharing_answer(s, p, &tree, &kept, seen)
                               : fy_exchange_send(&s->exchange, p->source, FY_EXCHANGE_ANSWER, error,
                                                  NULL, 0);
         error = error ? error : sent;
@@ -351,7 +351,7 @@ static int share(sharing *s, int error, ferry_floorplan *out)
         cut_bins(s);
         error = post_all(s);
     }
-    error = send_all(s, error, &asking, &asked);
+    error = sharing_send_all(s, error, &asking, &asked);
     if (error)
         return error;
     error = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ASK, asking);

@@ -12,7 +12,7 @@ typedef struct shaping {
 } shaping;
 
 /* The surface of the cuts, and a penalty for empty parts. */
-static double cost_of(const shaping *s)
+static double shaping_cost(const shaping *s)
 {
     double cost = 0;
     for (int d = 0; d < s->domain.dims; d++) {
@@ -31,7 +31,7 @@ static void shape(shaping *s, int d, int64_t count)
 {
     if (d == s->domain.dims - 1) {
         s->parts.at[d] = count;
-        double cost = cost_of(s);
+        double cost = shaping_cost(s);
         if (cost < s->best_cost) {
             s->best_cost = cost;
             s->best = s->parts;

@@ -204,7 +204,7 @@ int fy_dataset_write(int error, const ferry_xarray *x, const char *path, const f
     return fy_disk_replace(x->f, error, path, &writer);
 }
 
-static const char *name_of(const ferry_dataset *dataset)
+static const char *dataset_name(const ferry_dataset *dataset)
 {
     return dataset->name != NULL ? dataset->name : "value";
 }
@@ -213,7 +213,7 @@ static int init(fy_dataset *set, const ferry_xarray *x, const ferry_dataset *giv
 {
     ferry_dataset dataset = FERRY_DATASET_DEFAULTS;
     int error = fy_mover_read(x->f, "dataset: ferry_dataset", given, &dataset, sizeof dataset);
-    return fy_dataset_init(error, set, x, name_of(&dataset), dataset.type, "dataset");
+    return fy_dataset_init(error, set, x, dataset_name(&dataset), dataset.type, "dataset");
 }
 
 int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dataset *dataset)

@@ -53,7 +53,7 @@ static void print_head(FILE *out, const char *type, const ferry_region *r, const
     fprintf(out, "\"%s>\n", type[0] == 'P' ? " GhostLevel=\"0\"" : "");
 }
 
-static const char *name_of(const ferry_vtk *picture)
+static const char *picture_name(const ferry_vtk *picture)
 {
     return picture->name != NULL ? picture->name : "value";
 }
@@ -62,7 +62,7 @@ static void print_array(FILE *out, const ferry_xarray *x, const ferry_vtk *pictu
                         const char *rest)
 {
     fprintf(out, "<%s type=\"%s\" Name=\"%s\" NumberOfComponents=\"%zu\"%s/>\n", tag,
-            type_names[picture->type], name_of(picture),
+            type_names[picture->type], picture_name(picture),
             x->element_bytes / fy_number_bytes(picture->type), rest);
 }
 
@@ -72,7 +72,7 @@ static const ferry_region *region_of(const ferry_xarray *x, size_t i)
 }
 
 /* Gives the values of a block, dense, freed with free(). NULL: no memory. */
-static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
+static void *picture_pack(const ferry_xarray *x, size_t i, size_t *bytes)
 {
     ferry_region r = *region_of(x, i);
     *bytes = (size_t)ferry_region_size(r) * x->element_bytes;
@@ -98,7 +98,7 @@ static int close_file(ferry *f, FILE *out, const char *path)
 static int write_piece(const ferry_xarray *x, const char *path, const ferry_vtk *picture, size_t i)
 {
     size_t bytes;
-    void *dense = pack(x, i, &bytes);
+    void *dense = picture_pack(x, i, &bytes);
     if (dense == NULL)
         return fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory for block %d", x->local[i]);
     FILE *out = fopen(path, "wb");
@@ -112,7 +112,7 @@ static int write_piece(const ferry_xarray *x, const char *path, const ferry_vtk 
     print_head(out, "ImageData", r, picture);
     fprintf(out, "<Piece Extent=\"");
     print_extent(out, r);
-    fprintf(out, "\">\n<CellData Scalars=\"%s\">\n", name_of(picture));
+    fprintf(out, "\">\n<CellData Scalars=\"%s\">\n", picture_name(picture));
     print_array(out, x, picture, "DataArray", " format=\"appended\" offset=\"0\"");
     fprintf(out, "</CellData>\n</Piece>\n</ImageData>\n<AppendedData encoding=\"raw\">\n_");
     (void)fwrite(&length, sizeof length, 1, out);
@@ -139,7 +139,7 @@ static int print_part(const ferry_xarray *x, const char *path, const ferry_regio
         return fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory");
     if (ferry_rank(x->f) == 0) {
         print_head(text, "PImageData", hull, picture);
-        fprintf(text, "<PCellData Scalars=\"%s\">\n", name_of(picture));
+        fprintf(text, "<PCellData Scalars=\"%s\">\n", picture_name(picture));
         print_array(text, x, picture, "PDataArray", "");
         fprintf(text, "</PCellData>\n");
     }
@@ -194,7 +194,7 @@ static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk
                              "vtk_write: %d dimensions, elements of %zu bytes, type %d: it needs "
                              "up to 3, of whole numbers",
                              x->blocks.dims, x->element_bytes, (int)picture->type);
-    if (strpbrk(name_of(picture), "\"<>&") != NULL)
+    if (strpbrk(picture_name(picture), "\"<>&") != NULL)
         return fy_mover_fail(x->f, FERRY_EINVAL, "vtk_write: the name has one of \"<>&");
     return 0;
 }
@@ -205,7 +205,7 @@ static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk
 static fy_image image_of(const ferry_region *hull, const ferry_vtk *picture)
 {
     fy_image image = {.group = picture->points ? "PointData" : "CellData",
-                      .scalars = name_of(picture)};
+                      .scalars = picture_name(picture)};
     for (int axis = 0; axis < 3; axis++) {
         int d = hull->dims - 1 - axis;
         int64_t cells = d < 0 ? 1 : (int64_t)ferry_region_extent(*hull, d);
@@ -239,7 +239,7 @@ static void fit_dimensions(fy_dataset *set, bool points)
 static int write_image(const ferry_xarray *x, const char *path, const ferry_vtk *picture, int error)
 {
     static const char longest[] = "/VTKHDF/PointData/";
-    const char *name = name_of(picture);
+    const char *name = picture_name(picture);
     fy_dataset set = {0};
     fy_image image = {0};
     if (error == 0 && (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0))

@@ -75,7 +75,7 @@ static void join_axes(draft *w)
 
 /* Chooses the loops of a plain copy. A contiguous run becomes the unit. If the source is contiguous
  * along another axis than the target, that axis becomes the one before the last (transpose.h). */
-static void choose(draft *w, const fy_combine *how)
+static void choose_kernel(draft *w, const fy_combine *how)
 {
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
     if (w->dims == 0) {
@@ -118,7 +118,7 @@ static void init_rows(draft *w, const ferry_plan_entry *copy, const ferry_grid *
             (fy_axis){.count = how->each, .d = (ptrdiff_t)how->unit, .s = (ptrdiff_t)how->unit};
     sort_axes(w);
     join_axes(w);
-    choose(w, how);
+    choose_kernel(w, how);
 }
 
 /* Makes the table of offsets: for each axis of the finer side, those of the target, then of the

@@ -49,36 +49,36 @@ uint64_t ferry_plan_entry_points(const ferry_plan_entry *copy)
     return ferry_region_size(copy->relation == FERRY_COARSEN ? copy->from : copy->to);
 }
 
-static int compare(int64_t a, int64_t b)
+static int plan_compare(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
 
 static int compare_regions(const ferry_region *a, const ferry_region *b)
 {
-    int order = compare(a->dims, b->dims);
+    int order = plan_compare(a->dims, b->dims);
     for (int d = 0; d < a->dims && order == 0; d++)
-        order = compare(a->low.at[d], b->low.at[d]);
+        order = plan_compare(a->low.at[d], b->low.at[d]);
     for (int d = 0; d < a->dims && order == 0; d++)
-        order = compare(a->high.at[d], b->high.at[d]);
+        order = plan_compare(a->high.at[d], b->high.at[d]);
     return order;
 }
 
 int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b)
 {
-    int order = compare(a->target, b->target);
+    int order = plan_compare(a->target, b->target);
     if (order == 0)
         order = compare_regions(&a->to, &b->to);
     if (order == 0)
-        order = compare(a->source, b->source);
+        order = plan_compare(a->source, b->source);
     if (order == 0)
         order = compare_regions(&a->from, &b->from);
     if (order == 0)
-        order = compare(a->relation, b->relation);
+        order = plan_compare(a->relation, b->relation);
     for (int d = 0; d < a->to.dims && order == 0; d++) {
-        order = compare(a->axis[d], b->axis[d]);
+        order = plan_compare(a->axis[d], b->axis[d]);
         if (order == 0)
-            order = compare(a->ratio[d], b->ratio[d]);
+            order = plan_compare(a->ratio[d], b->ratio[d]);
     }
     return order;
 }
@@ -99,7 +99,7 @@ static int by_target(const void *a, const void *b)
 
 /* Composes two entries. `first` writes points that `second` reads. Takes their common points, and
  * carries these back to the source of `first` and on to the target of `second`. */
-static int join(const ferry_plan_entry *first, const ferry_plan_entry *second, ferry_plan *out)
+static int plan_join(const ferry_plan_entry *first, const ferry_plan_entry *second, ferry_plan *out)
 {
     ferry_region middle = ferry_region_intersect(first->to, second->from);
     if (ferry_region_is_empty(middle))
@@ -141,7 +141,7 @@ static int join_all(const ferry_plan *first, const sorted_entry *sorted,
     }
     for (; low < first->count && sorted[low].target == copy->source && error == 0; low++) {
         fy_plan_read(first, sorted[low].index, &before);
-        error = join(&before, copy, out);
+        error = plan_join(&before, copy, out);
     }
     return error;
 }

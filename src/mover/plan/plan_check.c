@@ -44,7 +44,7 @@ static bool suffices(const ferry_plan_entry *copy, int d, int64_t extent)
     return extent == (copy->relation == FERRY_REFINE ? (phase + count - 1) / ratio + 1 : count);
 }
 
-static bool fits(const ferry_plan_entry *copy)
+static bool copy_fits(const ferry_plan_entry *copy)
 {
     unsigned seen = 0;
     if (copy->relation > FERRY_COARSEN)
@@ -75,7 +75,7 @@ static bool fits(const ferry_plan_entry *copy)
 
 int fy_plan_check_entry(ferry *f, const ferry_plan_entry *copy, size_t i)
 {
-    if (fits(copy))
+    if (copy_fits(copy))
         return 0;
     return fy_mover_fail(f, FERRY_EINVAL,
                          "plan: entry %zu: source block %d on %s does not fit target block %d on "

@@ -31,7 +31,8 @@ typedef struct planner {
     int rank;
 } planner;
 
-static ferry_region widen(const ferry_region *r, const ferry_point *low, const ferry_point *high)
+static ferry_region halo_widen(const ferry_region *r, const ferry_point *low,
+                               const ferry_point *high)
 {
     ferry_region wide = *r;
     for (int d = 0; d < r->dims; d++) {
@@ -97,7 +98,7 @@ static int emit_pair(planner *p, uint32_t target, uint32_t source, const ferry_p
         return 0;
     if (p->halo->faces_only)
         return emit_faces(p, target, source, &shown, image);
-    ferry_region wide = widen(own, &p->halo->low, &p->halo->high);
+    ferry_region wide = halo_widen(own, &p->halo->low, &p->halo->high);
     if (!fy_box_intersect(&wide, &shown, &to))
         return 0;
     if (!fy_box_meets(&to, own))
@@ -168,8 +169,8 @@ static int images(planner *p, uint32_t block, bool as_source)
 {
     const ferry_halo *halo = p->halo;
     ferry_region wide = as_source
-                            ? widen(&p->blocks->blocks[block].region, &halo->high, &halo->low)
-                            : widen(&p->blocks->blocks[block].region, &halo->low, &halo->high);
+                            ? halo_widen(&p->blocks->blocks[block].region, &halo->high, &halo->low)
+                            : halo_widen(&p->blocks->blocks[block].region, &halo->low, &halo->high);
     ferry_region range = images_of(halo, &wide);
     ferry_point at = range.low;
     int error;
@@ -226,7 +227,7 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
             return fy_mover_fail(NULL, FERRY_EINVAL,
                                  "plan_halo: block %" PRId32 " %s is too near the limit", number,
                                  fy_region_show(own).text);
-    const ferry_region wide = widen(own, width, width);
+    const ferry_region wide = halo_widen(own, width, width);
     if (is_plainly_small(halo, &wide))
         return 0;
     const ferry_region range = images_of(halo, &wide);
@@ -319,7 +320,7 @@ int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *given, ferry_r
             continue;
         for (int d = 0; d < own->dims; d++)
             width.at[d] = fy_max(halo->low.at[d], halo->high.at[d]);
-        const ferry_region wide = widen(&own->blocks[i].region, &width, &width);
+        const ferry_region wide = halo_widen(&own->blocks[i].region, &width, &width);
         const ferry_region range = images_of(halo, &wide);
         ferry_point at = range.low;
         do {

@@ -76,7 +76,7 @@ ferry_plan_entry ferry_plan_at(const ferry_plan *plan, size_t index)
 }
 
 /* Makes all entries larger, so that they have room for more dimensions. */
-static int widen(ferry_plan *plan, int dims)
+static int plan_widen(ferry_plan *plan, int dims)
 {
     ferry_plan wide = *plan;
     const int before = dims_of(plan);
@@ -107,7 +107,7 @@ static int plan_store_prepare(ferry_plan *plan, const ferry_plan_entry *copy, ui
         plan->entry_bytes = bytes_for(dims);
     if (plan->count == 0) /* a program that uses a plan again may have other shapes each time */
         fy_shapes_clear(plan->shapes);
-    int error = dims > dims_of(plan) ? widen(plan, dims) : 0;
+    int error = dims > dims_of(plan) ? plan_widen(plan, dims) : 0;
     return error ? error : fy_shapes_number(plan->shapes, copy, shape);
 }
 

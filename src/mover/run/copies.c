@@ -24,7 +24,7 @@ static void put_byte(sink *out, unsigned value)
 }
 
 /* Writes a number: seven bits per byte, so that small ones of either sign take one. */
-static void put(sink *out, int64_t value)
+static void sink_put(sink *out, int64_t value)
 {
     uint64_t bits = ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
     for (; bits >= 128; bits >>= 7)
@@ -65,22 +65,22 @@ static void write_copy(sink *out, const ferry_plan_entry *copy, const ferry_plan
     const bool plain = is_plain(copy);
     put_byte(out, (unsigned)copy->to.dims + DIMS_FACTOR * (unsigned)copy->from.dims +
                       (plain ? PLAIN : 0));
-    put(out, copy->source - (int64_t)before->source);
-    put(out, copy->target - (int64_t)before->target);
+    sink_put(out, copy->source - (int64_t)before->source);
+    sink_put(out, copy->target - (int64_t)before->target);
     for (int d = 0; d < copy->to.dims; d++) {
-        put(out, copy->to.low.at[d] - before->to.low.at[d]);
-        put(out, copy->to.high.at[d] - copy->to.low.at[d]);
+        sink_put(out, copy->to.low.at[d] - before->to.low.at[d]);
+        sink_put(out, copy->to.high.at[d] - copy->to.low.at[d]);
     }
     for (int d = 0; d < copy->from.dims; d++) {
-        put(out, copy->from.low.at[d] - beside(copy, d));
-        put(out, copy->from.high.at[d] - copy->from.low.at[d]);
+        sink_put(out, copy->from.low.at[d] - beside(copy, d));
+        sink_put(out, copy->from.high.at[d] - copy->from.low.at[d]);
     }
     if (plain)
         return;
     put_byte(out, copy->relation);
     for (int d = 0; d < FERRY_DIMS_MAX; d++) {
-        put(out, copy->axis[d]);
-        put(out, copy->ratio[d]);
+        sink_put(out, copy->axis[d]);
+        sink_put(out, copy->ratio[d]);
     }
 }
 
@@ -115,7 +115,7 @@ bool fy_copies_next(fy_copies_walk *walk)
     return true;
 }
 
-static void write_all(sink *out, const ferry_plan *plan, const uint32_t *which, size_t count)
+static void sink_write_all(sink *out, const ferry_plan *plan, const uint32_t *which, size_t count)
 {
     ferry_plan_entry copies[2] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -128,13 +128,13 @@ static void write_all(sink *out, const ferry_plan *plan, const uint32_t *which, 
 int fy_copies_make(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count)
 {
     sink out = {0};
-    write_all(&out, plan, which, count);
+    sink_write_all(&out, plan, which, count);
     unsigned char *bytes = fy_malloc(out.at + 1);
     if (bytes == NULL)
         return FERRY_ENOMEM;
     *list = (fy_copies){.bytes = bytes, .size_bytes = out.at, .count = count};
     out = (sink){.bytes = bytes};
-    write_all(&out, plan, which, count);
+    sink_write_all(&out, plan, which, count);
     return 0;
 }
 

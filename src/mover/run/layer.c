@@ -90,7 +90,7 @@ static void take_packed(ferry_mover *m, int source, const fy_frame *frame)
 }
 
 /* A frame whose mover does not exist is dropped: the mover was freed after an error. */
-static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
+static fy_verdict movers_deliver(ferry *f, int source, const fy_frame *frame)
 {
     ferry_mover *m = fy_movers_find(fy_movers_of(f), (uint32_t)frame->words[0]);
     switch ((fy_mover_frame)frame->aux) {
@@ -178,7 +178,7 @@ static int movers_progress(ferry *f)
     return count;
 }
 
-static bool busy(ferry *f)
+static bool movers_busy(ferry *f)
 {
     fy_movers *movers = fy_movers_of(f);
     if (movers->news)
@@ -189,7 +189,7 @@ static bool busy(ferry *f)
     return false;
 }
 
-static void peer_gone(ferry *f, int rank)
+static void movers_peer_gone(ferry *f, int rank)
 {
     fy_movers *movers = fy_movers_of(f);
     (void)rank;
@@ -198,7 +198,7 @@ static void peer_gone(ferry *f, int rank)
             fy_movers_news(f);
 }
 
-static const fy_kind_info kind = {deliver, NULL, "mover", 0};
+static const fy_kind_info kind = {movers_deliver, NULL, "mover", 0};
 
 const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
                                      .name = "mover",
@@ -207,8 +207,8 @@ const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
                                      .open = open_movers,
                                      .close = close_movers,
                                      .progress = movers_progress,
-                                     .busy = busy,
-                                     .peer_gone = peer_gone};
+                                     .busy = movers_busy,
+                                     .peer_gone = movers_peer_gone};
 
 int fy_movers_enter(ferry_mover *m)
 {

@@ -39,7 +39,7 @@ static ptrdiff_t slot_of(uint64_t epoch, const fy_link_end *end)
     return end->mode == FY_LINK_STAGED ? (ptrdiff_t)(epoch % FY_SLOTS * end->slot_bytes) : 0;
 }
 
-static void pack(ferry_mover *m, fy_link_end *end)
+static void link_pack(ferry_mover *m, fy_link_end *end)
 {
     for (size_t i = 0; i < end->move_count; i++)
         fy_move_run(&end->moves[i], &m->plan.copying, slot_of(m->run.epoch, end), 0);
@@ -53,7 +53,7 @@ static bool stage(ferry_mover *m, fy_link_end *end)
         end->acked = atomic_load_explicit(&end->channel->taken, memory_order_acquire);
     if (end->acked + FY_SLOTS < m->run.epoch)
         return false;
-    pack(m, end);
+    link_pack(m, end);
     end->sent = m->run.epoch;
     return true;
 }
@@ -98,22 +98,22 @@ static void mover_send_packed(ferry_mover *m, fy_link_end *end)
     end->sent = m->run.epoch;
 }
 
-static void send(ferry_mover *m, fy_link_end *end)
+static void link_send(ferry_mover *m, fy_link_end *end)
 {
-    pack(m, end);
+    link_pack(m, end);
     if (end->acked == end->sent)
         mover_send_packed(m, end);
 }
 
-static void send_all(ferry_mover *m)
+static void mover_send_all(ferry_mover *m)
 {
     for (size_t i = 0; i < m->bound.out.end_count; i++)
         if (m->bound.out.ends[i].mode == FY_LINK_MESSAGES)
-            send(m, &m->bound.out.ends[i]);
+            link_send(m, &m->bound.out.ends[i]);
 }
 
 /* Whether the source of a link has the data of this movement ready. */
-static bool arrived(uint64_t epoch, const fy_link_end *end)
+static bool link_arrived(uint64_t epoch, const fy_link_end *end)
 {
     if (end->channel == NULL)
         return end->arrived >= epoch;
@@ -161,7 +161,7 @@ static void run_end(ferry_mover *m, fy_link_end *end)
 static int advance_ordered(ferry_mover *m)
 {
     for (size_t i = 0; i < m->bound.in.left_count; i++)
-        if (!arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
+        if (!link_arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
             return 0;
     for (size_t i = 0; i < m->bound.sequence_count; i++)
         fy_move_run(m->bound.sequence[i].move, &m->plan.how, 0,
@@ -177,7 +177,7 @@ static int advance_in(ferry_mover *m)
     size_t kept = 0;
     for (size_t i = 0; i < m->bound.in.left_count; i++) {
         fy_link_end *end = &m->bound.in.ends[m->bound.in.left[i]];
-        if (arrived(m->run.epoch, end))
+        if (link_arrived(m->run.epoch, end))
             run_end(m, end);
         else
             m->bound.in.left[kept++] = m->bound.in.left[i];
@@ -242,7 +242,7 @@ int fy_mover_advance(ferry_mover *m)
     if (m->run.flagged)
         set_flags(m, 0);
     if (m->run.own_left && m->plan.options.deferred)
-        send_all(m); /* first, because other ranks wait for it */
+        mover_send_all(m); /* first, because other ranks wait for it */
     if (m->run.own_left) {
         count += run_own(m);
         fetch_slots(&m->bound.out, m->run.epoch);
@@ -282,14 +282,14 @@ bool fy_mover_would_miss(ferry_mover *m)
     /* seq_cst: between the flags and the last spin; pairs with the fences before run_wake */
     atomic_thread_fence(memory_order_seq_cst);
     for (size_t i = 0; i < m->bound.in.left_count && m->bound.sequence == NULL; i++)
-        if (arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
+        if (link_arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
             return true;
     for (size_t i = 0; i < m->bound.out.left_count; i++)
         if (taken(m, &m->bound.out.ends[m->bound.out.left[i]]))
             return true;
     bool all = m->bound.sequence != NULL && m->bound.in.left_count > 0;
     for (size_t i = 0; i < m->bound.in.left_count && all; i++)
-        all = arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]);
+        all = link_arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]);
     if (all)
         return true;
     return fy_mover_lost_peer(m);
@@ -351,7 +351,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     m->run.in_flight = true;
     publish(m);
     if (!m->plan.options.deferred)
-        send_all(m);
+        mover_send_all(m);
     for (size_t i = 0; i < m->bound.out.end_count; i++)
         m->bound.out.left[i] = i;
     m->bound.out.left_count = m->bound.out.end_count;

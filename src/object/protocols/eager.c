@@ -10,7 +10,7 @@ static void learnt(ferry *f, ferry_object object, uint32_t movement, int place)
             ferry_directory_tell(f, rank, object, movement, place);
 }
 
-static void arrived(ferry *f, ferry_object object, uint32_t movement)
+static void eager_arrived(ferry *f, ferry_object object, uint32_t movement)
 {
     int here = ferry_rank(f), home = ferry_directory_home(f, object);
     if (home == here)
@@ -27,7 +27,7 @@ static void found(ferry *f, ferry_object object, uint32_t movement, int origin, 
 
 const ferry_directory_protocol fy_protocol_eager = {.size = sizeof(ferry_directory_protocol),
                                                     .name = "eager",
-                                                    .arrived = arrived,
+                                                    .arrived = eager_arrived,
                                                     .found = found,
                                                     .learnt = learnt,
                                                     .everyone = true};

@@ -2,7 +2,7 @@
  * object has moved. */
 #include "object/protocol.h"
 
-static void arrived(ferry *f, ferry_object object, uint32_t movement)
+static void home_arrived(ferry *f, ferry_object object, uint32_t movement)
 {
     ferry_directory_tell(f, ferry_directory_home(f, object), object, movement, ferry_rank(f));
 }
@@ -13,5 +13,7 @@ static void found(ferry *f, ferry_object object, uint32_t movement, int origin, 
     ferry_directory_tell(f, origin, object, movement, ferry_rank(f));
 }
 
-const ferry_directory_protocol fy_protocol_home = {
-    .size = sizeof(ferry_directory_protocol), .name = "home", .arrived = arrived, .found = found};
+const ferry_directory_protocol fy_protocol_home = {.size = sizeof(ferry_directory_protocol),
+                                                   .name = "home",
+                                                   .arrived = home_arrived,
+                                                   .found = found};

@@ -27,8 +27,8 @@ typedef struct card {
     int32_t fd; /* descriptor of the first rank's segment; -1: none */
 } card;
 
-static int exchange(const fy_nodes_binding *binding, fy_nodes_net *net, const void *mine,
-                    size_t bytes, void *all)
+static int node_exchange(const fy_nodes_binding *binding, fy_nodes_net *net, const void *mine,
+                         size_t bytes, void *all)
 {
     int error = binding->allgather(net, mine, bytes, all);
     return error != 0 ? fy_nodes_failed(binding, "gathering data of each rank", error) : 0;
@@ -86,10 +86,11 @@ static int form_alone(const fy_shm_options *shm, int rank, fy_node *node)
 }
 
 /* Returns whether every rank of the node has mapped the segment. If not, no rank keeps it. */
-static int agree(const fy_nodes_binding *binding, fy_nodes_net *net, fy_node *node, int32_t *all)
+static int node_agree(const fy_nodes_binding *binding, fy_nodes_net *net, fy_node *node,
+                      int32_t *all)
 {
     int32_t mine = node->segment != NULL;
-    int error = exchange(binding, net, &mine, sizeof(mine), all);
+    int error = node_exchange(binding, net, &mine, sizeof(mine), all);
     bool agreed = error == 0;
     for (int i = 0; i < node->count && agreed; i++)
         agreed = all[i] != 0;
@@ -111,7 +112,7 @@ static int form_together(const fy_nodes_binding *binding, fy_nodes_net *net,
     if (error == 0 && node->self == 0)
         (void)make_segment(shm, &mine); /* if it fails, each makes one of its own and says why */
     if (error == 0)
-        error = exchange(binding, net, &mine, sizeof(mine), cards);
+        error = node_exchange(binding, net, &mine, sizeof(mine), cards);
     for (int i = 0; error == 0 && i < node->count; i++) {
         node->ranks[i] = cards[i].rank;
         node->pids[i] = cards[i].pid;
@@ -123,7 +124,7 @@ static int form_together(const fy_nodes_binding *binding, fy_nodes_net *net,
         node->fd = fd;
     }
     if (error == 0)
-        error = agree(binding, net, node, flags);
+        error = node_agree(binding, net, node, flags);
     if (mine.fd >= 0 && mine.fd != node->fd)
         close(mine.fd);
     free(flags);
@@ -147,7 +148,7 @@ static int agree_on_numbers(const fy_nodes_binding *binding, fy_nodes_net *net, 
     int32_t *all = calloc((size_t)ranks, sizeof(mine));
     if (all == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", ranks);
-    int error = exchange(binding, net, &mine, sizeof(mine), all);
+    int error = node_exchange(binding, net, &mine, sizeof(mine), all);
     for (int i = 0; error == 0 && i < ranks; i++)
         least = all[i] < least ? all[i] : least;
     free(all);
@@ -197,7 +198,7 @@ static int find_homes(const fy_nodes_binding *binding, fy_nodes_net *net, int ra
     node->leaders = calloc((size_t)ranks, sizeof(*node->leaders));
     if (node->homes == NULL || node->leaders == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for %d numbers", node->numbers);
-    int error = exchange(binding, net, &mine, sizeof(mine), node->homes);
+    int error = node_exchange(binding, net, &mine, sizeof(mine), node->homes);
     if (error != 0)
         return error;
     for (int i = 0; i < ranks; i++)

@@ -65,7 +65,7 @@ static int meet(fy_nodes_job *job)
 }
 
 /* Joins the node's segment. If there are other nodes, makes the port over both. */
-static int join(const fy_nodes_options *options, fy_nodes_job *job, fy_port **port)
+static int job_join(const fy_nodes_options *options, fy_nodes_job *job, fy_port **port)
 {
     fy_port *near;
     int place = fy_node_place(&job->node, job->node.self);
@@ -119,7 +119,7 @@ int fy_nodes_open(const fy_nodes_options *options, fy_nodes_job **out, fy_port *
                              &job->node);
     if (error != 0)
         goto free_job;
-    error = join(options, job, port);
+    error = job_join(options, job, port);
     if (error != 0)
         goto free_node;
     *out = job;

@@ -40,7 +40,7 @@ static void slot_put(nodes_port *p, slot *s)
     p->free_slot_count++;
 }
 
-static int post(nodes_port *p, fy_lane lane, slot *s)
+static int inlet_post(nodes_port *p, fy_lane lane, slot *s)
 {
     int error = p->binding->receive(p->net, s->message, MESSAGE_MAX, FY_NODES_ANY,
                                     TAG_FRAME + (int)lane, &s->request);
@@ -60,7 +60,7 @@ static int post_spent(nodes_port *p, fy_lane lane)
         slot *s = slot_get(p);
         if (s == NULL)
             return FERRY_ENOMEM;
-        int error = post(p, lane, s);
+        int error = inlet_post(p, lane, s);
         if (error != 0) {
             slot_put(p, s);
             return error;
@@ -406,7 +406,7 @@ static void drop_first(nodes_port *p, inlet *in)
 }
 
 /* Delivers frames of one source. Gives the lock up while it delivers. */
-static int drain(nodes_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
+static int inlet_drain(nodes_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
 {
     int taken = 0;
     while (taken < budget && in->head != NULL && is_whole(p, in)) {
@@ -436,7 +436,7 @@ int fy_nodes_deliver(nodes_port *p, endpoint *to, fy_lane lane, int budget, fy_d
     const inlet *last = set->tail;
     for (inlet *in = set->head; in != NULL && taken < budget; in = set->head) {
         set->head = in->next;
-        taken += drain(p, in, budget - taken, deliver, context);
+        taken += inlet_drain(p, in, budget - taken, deliver, context);
         if (in->head != NULL)
             list(set, in);
         else

@@ -62,8 +62,8 @@ static void departure_put(nodes_port *p, departure *d)
 }
 
 /* Starts to send a message. Returns false if the binding has failed; then this rank is cut off. */
-static bool start(nodes_port *p, departure *d, const void *data, size_t size_bytes, int rank,
-                  int tag)
+static bool departure_start(nodes_port *p, departure *d, const void *data, size_t size_bytes,
+                            int rank, int tag)
 {
     d->request.word = 0;
     int error = p->binding->send(p->net, data, size_bytes, rank, tag, &d->request);
@@ -124,7 +124,7 @@ void fy_nodes_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES])
     }
 }
 
-static uint64_t cost_of(const fy_frame *frame)
+static uint64_t frame_cost(const fy_frame *frame)
 {
     if (frame->size_bytes > EAGER_MAX)
         return frame->size_bytes | COST_FOLLOWS;
@@ -194,8 +194,8 @@ bool fy_nodes_notice_with(nodes_port *p, endpoint *from, fy_lane lane, int rank,
         return false;
     unsigned char *at = write_head(p, from, rank, frame, WIRE_NOTICE | flags, d->message);
     memcpy(at, frame->words, words);
-    (void)start(p, d, d->message, (size_t)(at - d->message) + words, fy_nodes_home(p, rank),
-                TAG_FRAME + (int)lane);
+    (void)departure_start(p, d, d->message, (size_t)(at - d->message) + words,
+                          fy_nodes_home(p, rank), TAG_FRAME + (int)lane);
     return true;
 }
 
@@ -255,12 +255,12 @@ static int send_brief(nodes_port *p, fy_lane lane, int rank, const fy_frame *fra
         return FERRY_ENOMEM;
     for (unsigned i = 0; i < frame->word_count; i++)
         memcpy(d->message + i * sizeof(uint64_t), &frame->words[i], sizeof(uint64_t));
-    (void)start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+    (void)departure_start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
     return 0;
 }
 
-static int send_frame(nodes_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
-                      terms how, atomic_bool *lent)
+static int nodes_send_frame(nodes_port *p, endpoint *from, fy_lane lane, int rank,
+                            const fy_frame *frame, terms how, atomic_bool *lent)
 {
     bool routed = is_routed(p, from, rank);
     if (!routed && is_brief(from->peers[rank], lane, frame))
@@ -284,9 +284,10 @@ static int send_frame(nodes_port *p, endpoint *from, fy_lane lane, int rank, con
         memcpy(at + words, frame->data, frame->size_bytes);
     int home = fy_nodes_home(p, rank);
     /* If the frame is lost, its target counts as dead now, and its operation fails by that. */
-    bool started = start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
+    bool started = departure_start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
     if (follows && started)
-        (void)start(p, payload, payload->payload, frame->size_bytes, home, TAG_PAYLOAD + (int)lane);
+        (void)departure_start(p, payload, payload->payload, frame->size_bytes, home,
+                              TAG_PAYLOAD + (int)lane);
     else if (follows)
         departure_put(p, payload);
     else if (how == GIVEN)
@@ -324,12 +325,12 @@ int fy_nodes_send_remote(nodes_port *p, endpoint *from, fy_lane lane, int rank,
         return FERRY_ENOMEM;
     lock(p);
     outlet *o;
-    uint64_t cost = cost_of(frame);
+    uint64_t cost = frame_cost(frame);
     int error = fy_nodes_far_state(p, rank) != FY_PEER_ALIVE
                     ? FERRY_EPEER
                     : find_room(p, from, lane, rank, cost, &o);
     if (error == 0)
-        error = send_frame(p, from, lane, rank, frame, how, lent);
+        error = nodes_send_frame(p, from, lane, rank, frame, how, lent);
     if (error == 0)
         charge(o, cost);
     unlock(p);

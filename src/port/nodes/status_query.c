@@ -26,7 +26,7 @@ static sigset_t query_set(void)
     return set;
 }
 
-static void pass_on(int number)
+static void query_pass_on(int number)
 {
     int kept = errno;
     (void)number;
@@ -36,7 +36,7 @@ static void pass_on(int number)
 
 /* The handler of the other signal, in a thread of the program that does not block it: ignores
  * it. */
-static void lose(int number)
+static void query_lose(int number)
 {
     (void)number;
 }
@@ -60,15 +60,15 @@ bool fy_nodes_queries_open(void)
     if (!has_handler(SIGUSR1, SIG_DFL) || !has_handler(query_signal(), SIG_DFL))
         return false;
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    handle(query_signal(), lose);
-    handle(SIGUSR1, pass_on);
+    handle(query_signal(), query_lose);
+    handle(SIGUSR1, query_pass_on);
     return true;
 }
 
 void fy_nodes_queries_close(void)
 {
     const sigset_t set = query_set();
-    if (has_handler(SIGUSR1, pass_on))
+    if (has_handler(SIGUSR1, query_pass_on))
         handle(SIGUSR1, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* drops a pending signal */
     handle(query_signal(), SIG_DFL);

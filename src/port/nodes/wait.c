@@ -33,7 +33,7 @@ static bool app_ready(nodes_port *p)
 }
 
 /* Looks for a while. Returns true if something has come or the deadline has passed. */
-static bool look(nodes_port *p, uint64_t deadline_ns)
+static bool nodes_look(nodes_port *p, uint64_t deadline_ns)
 {
     for (int i = 0; i < SPINS; i++)
         if (app_ready(p))
@@ -64,7 +64,7 @@ static void wait_app(nodes_port *p, uint64_t deadline_ns)
         atomic_store_explicit(&p->came, false, memory_order_relaxed);
         p->pause_ns = PAUSE_MIN_NS;
     }
-    if (p->pause_ns > PAUSE_MIN_NS ? app_ready(p) : look(p, deadline_ns)) {
+    if (p->pause_ns > PAUSE_MIN_NS ? app_ready(p) : nodes_look(p, deadline_ns)) {
         p->pause_ns = PAUSE_MIN_NS;
         return;
     }

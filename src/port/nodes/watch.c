@@ -187,13 +187,13 @@ static bool is_over(const fy_nodes_watch *w)
 
 /* A rank that this process has started has ended, and not all living ranks go on without it. This
  * process ends with the same status, and so the binding's launcher ends the job. */
-static void end_job(const job *j)
+static void watch_end_job(const job *j)
 {
     if (j->stage == JOB_KILLED || (j->stage != JOB_RUNS && until_ms(j) == 0))
         _exit(j->status);
 }
 
-static void *watch(void *arg)
+static void *node_watch(void *arg)
 {
     fy_nodes_watch *w = arg;
     watch_next(w);
@@ -202,7 +202,7 @@ static void *watch(void *arg)
             serve_set(w);
         if (w->await_ns != 0) /* the death that waits makes poll return */
             fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
-        end_job(&w->job);
+        watch_end_job(&w->job);
     }
     return NULL;
 }
@@ -277,7 +277,7 @@ fy_nodes_watch *fy_nodes_watch_start(const fy_node *node, const fy_nodes_launche
     bool ready = w->stop_fd >= 0 && w->set != NULL && w->job.children != NULL;
     if (ready && starts && prepare_job(w, launcher, &mask) != 0)
         fy_log_line(node->ranks[node->self], "ferry_spawn cannot start ranks: %s", fy_error_text());
-    bool started = ready && fy_thread_create(&w->thread, watch, w) == 0;
+    bool started = ready && fy_thread_create(&w->thread, node_watch, w) == 0;
     if (started)
         return w;
     if (w->starts)

@@ -15,7 +15,7 @@ static bool detect(const fy_port_settings *settings)
 }
 
 /* Says why a job of another launcher cannot be joined, and what said that it is one. */
-static int refuse(const char *variable, uint64_t announced, int error)
+static int mpi_refuse(const char *variable, uint64_t announced, int error)
 {
     char reason[400];
     if (variable == NULL || (error != FERRY_ELAUNCH && error != FERRY_ENOTSUP))
@@ -54,7 +54,7 @@ static int open_mpi(const fy_port_settings *settings, fy_port_rank *out)
     error = fy_nodes_port_find(&table);
     if (error == 0)
         error = table->open_mpi(settings, announced, out);
-    return refuse(variable, announced, error);
+    return mpi_refuse(variable, announced, error);
 }
 
 const fy_port_entry fy_port_entry_mpi = {

@@ -145,7 +145,7 @@ static int shm_keep(int error, fy_segment *segment, fy_port_rank *out)
 }
 
 /* Opens the rank that a running job gives to this process. */
-static int join(const char *folder, fy_compute compute, fy_port_rank *out)
+static int shm_join(const char *folder, fy_compute compute, fy_port_rank *out)
 {
     fy_ticket ticket;
     fy_segment *segment;
@@ -168,7 +168,7 @@ static int open_process(const place *where, const fy_port_settings *settings, fy
 {
     fy_segment *segment;
     if (where->join != NULL)
-        return join(where->join, settings->compute, out);
+        return shm_join(where->join, settings->compute, out);
     const fy_shm_options options = segment_options(settings, where);
     int error =
         where->launched ? fy_segment_map(where->fd, &segment) : create_segment(&options, &segment);
@@ -226,7 +226,7 @@ static int run_process(const place *where, const program *p)
 }
 
 /* A child of the launcher continues here; its place stands in the environment. */
-static int run_child(void *arg, int rank)
+static int shm_run_child(void *arg, int rank)
 {
     (void)rank;
     place where;
@@ -237,7 +237,7 @@ static int launch(const place *where, program *p)
 {
     const fy_shm_options shm = segment_options(p->settings, where);
     const fy_launch_plan plan = {
-        .shm = &shm, .join = where->join_socket, .child = run_child, .arg = p};
+        .shm = &shm, .join = where->join_socket, .child = shm_run_child, .arg = p};
     return fy_launch(&plan);
 }
 

@@ -16,13 +16,13 @@
 
 #include "base/relax.h"
 
-static void give_back(const fy_segment *s, shm_ring *first)
+static void rings_give_back(const fy_segment *s, shm_ring *first)
 {
     (void)madvise(first, SHM_CHANNELS * s->ring_stride, MADV_REMOVE);
 }
 
 /* Removes an inbox from those that are polled. */
-static void forget(shm_port *p, fy_lane lane, inbox *in)
+static void inbox_forget(shm_port *p, fy_lane lane, inbox *in)
 {
     lane_state *l = &p->lanes[lane];
     if (in->place < l->watched)
@@ -33,7 +33,7 @@ static void forget(shm_port *p, fy_lane lane, inbox *in)
 }
 
 /* Whether everything that the rank sent on a channel has been taken. */
-static bool is_empty(const shm_port *p, uint32_t channel, uint32_t gone)
+static bool channel_is_empty(const shm_port *p, uint32_t channel, uint32_t gone)
 {
     const inbox *in = &p->in[channel][gone];
     if (in->ring == NULL)
@@ -50,7 +50,7 @@ bool fy_shm_silent(fy_port *port, int rank)
 {
     const shm_port *p = state_of(port);
     for (uint32_t channel = 0; channel < SHM_CHANNELS; channel++)
-        if (!is_empty(p, channel, (uint32_t)rank))
+        if (!channel_is_empty(p, channel, (uint32_t)rank))
             return false;
     return true;
 }
@@ -63,15 +63,15 @@ static void bury_rings(shm_port *p, uint32_t gone)
             uint32_t channel = channel_of((fy_thread)thread, (fy_lane)lane);
             inbox *in = &p->in[channel][gone];
             if (in->ring != NULL)
-                forget(p, (fy_lane)lane, in);
+                inbox_forget(p, (fy_lane)lane, in);
             /* seq_cst, though any order would do: the rank sends nothing more */
             atomic_fetch_and(&p->adopted[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
             atomic_fetch_and(&p->self->open[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
             atomic_fetch_and(&p->self->news[lane].from[gone / 64], ~(UINT64_C(1) << (gone % 64)));
         }
     /* Nothing is sent to the rank any more either: a send asks for its state first. */
-    give_back(p->segment, ring_at(p->segment, p->rank, gone, 0));
-    give_back(p->segment, ring_at(p->segment, gone, p->rank, 0));
+    rings_give_back(p->segment, ring_at(p->segment, p->rank, gone, 0));
+    rings_give_back(p->segment, ring_at(p->segment, gone, p->rank, 0));
 }
 
 bool fy_shm_all_know(const shm_port *p, uint32_t gone)

@@ -43,7 +43,7 @@ void fy_shm_swap(lane_state *l, uint32_t a, uint32_t b)
     l->order[b]->place = b;
 }
 
-static void watch(lane_state *l, inbox *in)
+static void news_watch(lane_state *l, inbox *in)
 {
     in->found = l->round;
     if (in->place >= l->watched)
@@ -55,7 +55,7 @@ static void watch_source(shm_port *p, uint32_t source)
     for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
         inbox *in = fy_shm_inbox(p, FY_DATA, (fy_thread)thread, source);
         if (in != NULL)
-            watch(&p->lanes[FY_DATA], in);
+            news_watch(&p->lanes[FY_DATA], in);
     }
 }
 
@@ -92,12 +92,12 @@ int fy_shm_end_round(shm_port *p)
         atomic_fetch_and(&p->self->news[FY_DATA].from[in->source / 64],
                          ~(UINT64_C(1) << in->source % 64));
         if (!inbox_is_idle(in))
-            watch(l, in);
+            news_watch(l, in);
     }
     for (uint32_t i = 0; i < TURN_COUNT && l->watched < l->count; i++) {
         l->turn = l->turn + 1 < l->count && l->turn >= l->watched ? l->turn + 1 : l->watched;
         if (!inbox_is_idle(l->order[l->turn]))
-            watch(l, l->order[l->turn]);
+            news_watch(l, l->order[l->turn]);
     }
     return 0;
 }

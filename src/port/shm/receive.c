@@ -168,7 +168,7 @@ tell_lost(fy_deliver *deliver, void *context, const inbox *in)
 /* The next slot is not full, but its turn is wrong, or a later one is full: looks at the one after
  * it from now on. */
 static void __attribute__((cold, noinline))
-lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
+inbox_lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
 {
     uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
     fy_log_line((int)p->rank,
@@ -221,8 +221,8 @@ static __attribute__((noinline)) fy_verdict take_any(shm_port *p, inbox *in, con
 }
 
 /* Delivers from one inbox; returns how many frames were taken. */
-static __attribute__((noinline)) int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver,
-                                           void *context)
+static __attribute__((noinline)) int inbox_drain(shm_port *p, inbox *in, int budget,
+                                                 fy_deliver *deliver, void *context)
 {
     fy_frame frame;
     int taken = 0;
@@ -238,7 +238,7 @@ static __attribute__((noinline)) int drain(shm_port *p, inbox *in, int budget, f
         if (turn != full) {
             if (turn == full - 1 && !in->overtaken)
                 break;
-            lose(p, in, turn, deliver, context);
+            inbox_lose(p, in, turn, deliver, context);
             return taken;
         }
         bool plain = read_plain(slot, &frame);
@@ -276,7 +276,7 @@ static __attribute__((noinline)) int poll_watched(shm_port *p, int budget, fy_de
         if (inbox_is_idle(in))
             continue;
         in->found = l->round;
-        taken += drain(p, in, budget - taken, deliver, context);
+        taken += inbox_drain(p, in, budget - taken, deliver, context);
         if (taken >= budget) {
             l->first = at + 1 < count ? at + 1 : 0;
             break;
@@ -300,7 +300,7 @@ static bool drain_source(shm_port *p, uint32_t source, control_poll *c)
         inbox *in = &p->in[channel_of((fy_thread)thread, FY_CONTROL)][source];
         if (in->ring == NULL && fy_shm_inbox(p, FY_CONTROL, (fy_thread)thread, source) == NULL)
             continue;
-        int taken = drain(p, in, c->budget - c->taken, c->deliver, c->context);
+        int taken = inbox_drain(p, in, c->budget - c->taken, c->deliver, c->context);
         c->taken += taken;
         if (taken > 0 && c->taken == c->budget)
             p->lanes[FY_CONTROL].first = source + 1;
@@ -363,7 +363,7 @@ int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
     uint32_t watched = l->watched;
     if (watched == 1) {
         if (!inbox_is_idle(order[0]))
-            return drain(p, order[0], budget, deliver, context);
+            return inbox_drain(p, order[0], budget, deliver, context);
     } else {
         for (uint32_t i = 0; i < watched; i++)
             if (!inbox_is_idle(order[i]))

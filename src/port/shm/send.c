@@ -28,7 +28,7 @@ static size_t round8(size_t n)
     return (n + 7) & ~(size_t)7;
 }
 
-static void announce(const shm_port *p, uint32_t channel, shm_rank *target)
+static void channel_announce(const shm_port *p, uint32_t channel, shm_rank *target)
 {
     /* seq_cst: before the turn of the first slot, for fy_shm_pending's scan before sleeping */
     atomic_fetch_or(&target->open[channel][p->rank / 64], UINT64_C(1) << (p->rank % 64));
@@ -46,7 +46,7 @@ open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
     o->news = &o->target->news[channel % FY_LANES];
     o->noted = &o->news->from[p->rank / 64];
     o->plain = channel % FY_LANES == FY_DATA && !p->fence;
-    announce(p, channel, o->target);
+    channel_announce(p, channel, o->target);
 }
 
 __attribute__((cold)) void fy_shm_repair(const shm_port *p, fy_thread thread)
@@ -69,7 +69,7 @@ __attribute__((cold)) void fy_shm_repair(const shm_port *p, fy_thread thread)
                 atomic_load_explicit(&o->target->open[channel][p->rank / 64], memory_order_relaxed);
             if ((bits >> p->rank % 64 & 1) != 0)
                 continue;
-            announce(p, channel, o->target);
+            channel_announce(p, channel, o->target);
             fy_shm_signal(o->target, FY_APP);
         }
 }

@@ -290,7 +290,7 @@ static const fy_port_ops shm_ops = {
         },
 };
 
-static int no_memory(uint32_t rank)
+static int shm_no_memory(uint32_t rank)
 {
     return fy_error_set(FERRY_ENOMEM, "no memory for rank %u", rank);
 }
@@ -299,7 +299,7 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
 {
     shm_port *p = calloc(1, sizeof(*p));
     if (p == NULL)
-        return no_memory(rank);
+        return shm_no_memory(rank);
     p->port.ops = &shm_ops;
     p->segment = segment;
     p->rank = rank;
@@ -320,12 +320,12 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
         p->lanes[lane].order = calloc((size_t)segment->ranks * FY_THREADS, sizeof(inbox *));
         full = full && p->lanes[lane].order != NULL;
     }
-    int error = full ? fy_shm_arena_take(p) : no_memory(rank);
+    int error = full ? fy_shm_arena_take(p) : shm_no_memory(rank);
     if (error == 0) {
         fy_arena arena = arena_at(segment, p->arena);
         if (fy_heap_create(&arena, &p->heap) != 0) {
             fy_shm_arena_return(p);
-            error = no_memory(rank);
+            error = shm_no_memory(rank);
         }
     }
     if (error != 0) {

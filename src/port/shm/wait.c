@@ -208,7 +208,7 @@ static bool helper_ready(shm_port *p)
 }
 
 /* Looks for a while. Returns true if something has come or the deadline has passed. */
-static bool look(shm_port *p, uint64_t deadline_ns)
+static bool shm_look(shm_port *p, uint64_t deadline_ns)
 {
     for (int i = 0; i < SPINS && !p->crowded; i++) {
         if (app_sees(p))
@@ -242,7 +242,7 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
         return;
     if (p->impatience > 0) {
         p->impatience--;
-    } else if (look(p, deadline_ns)) {
+    } else if (shm_look(p, deadline_ns)) {
         stay_awake(p);
         return;
     }

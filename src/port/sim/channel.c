@@ -62,7 +62,7 @@ bool fy_channel_has_room(const fy_channel *channel, size_t size_bytes, bool bloc
 }
 
 /* The account that data of this size are on. */
-static uint64_t *bytes_of(fy_channel *channel, size_t size_bytes)
+static uint64_t *channel_bytes(fy_channel *channel, size_t size_bytes)
 {
     bool big = size_bytes > fy_sim_inline_bytes(channel->source->world);
     return big ? &channel->big_bytes : &channel->ring_bytes;
@@ -138,7 +138,7 @@ int fy_channel_send(fy_channel *channel, const fy_actor *actor, const fy_frame *
     cargo->number = channel->next_number++;
     channel->ring_frames++;
     if (cargo->counted)
-        *bytes_of(channel, frame->size_bytes) += frame->size_bytes;
+        *channel_bytes(channel, frame->size_bytes) += frame->size_bytes;
     channel->source->undelivered++;
     world->counts.frames++;
     world->counts.bytes += frame->size_bytes;
@@ -170,7 +170,7 @@ void fy_channel_taken(fy_channel *channel, bool keep)
     channel->arrived.first = cargo->next;
     channel->ring_frames--;
     if (cargo->counted)
-        *bytes_of(channel, cargo->frame.size_bytes) -= cargo->frame.size_bytes;
+        *channel_bytes(channel, cargo->frame.size_bytes) -= cargo->frame.size_bytes;
     if (keep)
         cargo->block = NULL;
     fy_cargo_release(world, cargo);

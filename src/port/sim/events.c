@@ -41,7 +41,7 @@ static bool before(const fy_event_slot *a, const fy_event_slot *b)
     return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->number < b->number;
 }
 
-static void put(fy_events *events, size_t place, fy_event_slot slot)
+static void events_put(fy_events *events, size_t place, fy_event_slot slot)
 {
     events->slots[place] = slot;
     slot.event->place = (uint32_t)place;
@@ -54,10 +54,10 @@ static void rise(fy_events *events, size_t place, fy_event_slot slot)
         size_t parent = (place + 2) / CHILDREN;
         if (!before(&slot, &events->slots[parent]))
             break;
-        put(events, place, events->slots[parent]);
+        events_put(events, place, events->slots[parent]);
         place = parent;
     }
-    put(events, place, slot);
+    events_put(events, place, slot);
 }
 
 static void sink(fy_events *events, size_t place, fy_event_slot slot)
@@ -75,10 +75,10 @@ static void sink(fy_events *events, size_t place, fy_event_slot slot)
                 least = i;
         if (!before(&events->slots[least], &slot))
             break;
-        put(events, place, events->slots[least]);
+        events_put(events, place, events->slots[least]);
         place = least;
     }
-    put(events, place, slot);
+    events_put(events, place, slot);
 }
 
 static void events_settle(fy_events *events, size_t place, fy_event_slot slot)

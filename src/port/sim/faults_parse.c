@@ -24,7 +24,7 @@ typedef struct reader {
     fy_faults *faults;
 } reader;
 
-static int fail(const reader *r, const char *expected)
+static int faults_fail(const reader *r, const char *expected)
 {
     int length = (int)strcspn(r->item, ",\n");
     return fy_error_set(FERRY_EINVAL, "fault \"%.*s\": expected %s", length < 60 ? length : 60,
@@ -153,17 +153,19 @@ static int read_class(reader *r, fy_fault_kind kind)
     if (faults_take(r, "@")) {
         fy_decision decision = {.kind = kind};
         if (!take_number(r, UINT64_MAX, &decision.number) || !take_value(r, &decision))
-            return fail(r, "a number after @, then :TIME for a delay, :BYTE for disk-damage, "
-                           ":FACTOR for disk-slow");
+            return faults_fail(r,
+                               "a number after @, then :TIME for a delay, :BYTE for disk-damage, "
+                               ":FACTOR for disk-slow");
         return add_named(r->faults, decision);
     }
     if (!faults_take(r, "=") || !take_odds(r, &r->faults->odds[kind]))
-        return fail(r, "=PROBABILITY from 0 to 1 or @NUMBER");
+        return faults_fail(r, "=PROBABILITY from 0 to 1 or @NUMBER");
     if (kind == FY_FAULT_DELAY && (!faults_take(r, ":") || !take_time(r, &r->faults->delay_max_ns)))
-        return fail(r, "delay=PROBABILITY:TIME");
+        return faults_fail(r, "delay=PROBABILITY:TIME");
     if (kind == FY_FAULT_DISK_SLOW &&
         (!faults_take(r, ":") || !take_number(r, FACTOR_MAX, &factor) || factor == 0))
-        return fail(r, "disk-slow=PROBABILITY:FACTOR, FACTOR a whole number from 1 to 1000000");
+        return faults_fail(r,
+                           "disk-slow=PROBABILITY:FACTOR, FACTOR a whole number from 1 to 1000000");
     if (kind == FY_FAULT_DISK_SLOW)
         r->faults->disk_factor = (uint32_t)factor;
     return 0;
@@ -180,9 +182,9 @@ static int read_timed(reader *r, fy_fault_kind kind)
     if (good && kind != FY_FAULT_DIE)
         good = faults_take(r, ":") && take_time(r, &fault.for_ns);
     if (!good)
-        return fail(r, kind == FY_FAULT_STOP  ? "stop=RANK@TIME:TIME"
-                       : kind == FY_FAULT_DIE ? "die=RANK@TIME"
-                                              : "cut=FIRST-LAST@TIME:TIME");
+        return faults_fail(r, kind == FY_FAULT_STOP  ? "stop=RANK@TIME:TIME"
+                              : kind == FY_FAULT_DIE ? "die=RANK@TIME"
+                                                     : "cut=FIRST-LAST@TIME:TIME");
     return add_timed(r->faults, fault);
 }
 
@@ -192,7 +194,7 @@ static int read_slow(reader *r)
     uint64_t factor;
     if (!take_rank(r, &slow.rank) || !faults_take(r, ":") || !take_number(r, FACTOR_MAX, &factor) ||
         factor == 0)
-        return fail(r, "slow=RANK:FACTOR");
+        return faults_fail(r, "slow=RANK:FACTOR");
     slow.factor = (int)factor;
     return add_slow(r->faults, slow);
 }
@@ -201,7 +203,7 @@ static int read_ring(reader *r)
 {
     uint64_t slots;
     if (!take_number(r, 1 << 20, &slots) || slots == 0)
-        return fail(r, "ring=SLOTS");
+        return faults_fail(r, "ring=SLOTS");
     r->faults->ring_slots = (uint32_t)slots;
     return 0;
 }
@@ -210,7 +212,7 @@ static int read_starve(reader *r)
 {
     int rank;
     if (!take_rank(r, &rank))
-        return fail(r, "starve=RANK");
+        return faults_fail(r, "starve=RANK");
     r->faults->starved_plus_1 = rank + 1;
     return 0;
 }
@@ -257,7 +259,7 @@ static void choose_disk(fy_faults *faults, fy_random *random, uint64_t classes)
 
 /* Each class of faults with probability one half. With `all` also those after which a program may
  * fail: deaths and refused memory. */
-static int choose(fy_faults *faults, int ranks, uint64_t latency_ns, bool all)
+static int faults_choose(fy_faults *faults, int ranks, uint64_t latency_ns, bool all)
 {
     fy_random random;
     fy_random_init(&random, faults->seed, STREAM_PLAN);
@@ -311,13 +313,13 @@ static int choose_unreadable(fy_faults *faults)
 static int read_item(reader *r, uint64_t latency_ns)
 {
     if (faults_take(r, "random-all"))
-        return choose(r->faults, r->ranks, latency_ns, true);
+        return faults_choose(r->faults, r->ranks, latency_ns, true);
     if (faults_take(r, "random-malloc"))
         return choose_malloc(r->faults);
     if (faults_take(r, "random-disk"))
         return choose_unreadable(r->faults);
     if (faults_take(r, "random"))
-        return choose(r->faults, r->ranks, latency_ns, false);
+        return faults_choose(r->faults, r->ranks, latency_ns, false);
     if (faults_take(r, "drop"))
         return read_class(r, FY_FAULT_DROP);
     if (faults_take(r, "dup"))
@@ -348,9 +350,10 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_ring(r);
     if (faults_take(r, "starve="))
         return read_starve(r);
-    return fail(r, "drop, dup, delay, nomem, malloc, starve, disk-full, disk-error, disk-damage, "
-                   "disk-slow, stop, die, cut, slow, ring, random, random-all, random-malloc or "
-                   "random-disk");
+    return faults_fail(
+        r, "drop, dup, delay, nomem, malloc, starve, disk-full, disk-error, disk-damage, "
+           "disk-slow, stop, die, cut, slow, ring, random, random-all, random-malloc or "
+           "random-disk");
 }
 
 static int read_plan(reader *r, uint64_t latency_ns)
@@ -361,7 +364,7 @@ static int read_plan(reader *r, uint64_t latency_ns)
         if (error != 0)
             return error;
         if (*r->at != ',' && *r->at != '\n' && *r->at != '\0')
-            return fail(r, "a comma or the end after it");
+            return faults_fail(r, "a comma or the end after it");
         r->at += *r->at != '\0';
     }
     return 0;

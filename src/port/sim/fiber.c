@@ -64,7 +64,8 @@ bool fy_fiber_intact(const fy_fiber *fiber)
     return true;
 }
 
-static inline __attribute__((always_inline)) void announce(fy_fiber *from, fy_fiber *to, bool last)
+static inline __attribute__((always_inline)) void fiber_announce(fy_fiber *from, fy_fiber *to,
+                                                                 bool last)
 {
 #if defined(FY_FIBER_ASAN)
     __sanitizer_start_switch_fiber(last ? NULL : &from->sanitizer, to->stack, to->stack_bytes);
@@ -78,7 +79,7 @@ static inline __attribute__((always_inline)) void announce(fy_fiber *from, fy_fi
 }
 
 /* On the new stack. The extent of the thread's own stack is learnt when it is left first. */
-static inline __attribute__((always_inline)) void arrived(fy_fiber *self)
+static inline __attribute__((always_inline)) void fiber_arrived(fy_fiber *self)
 {
 #if defined(FY_FIBER_ASAN)
     const void *bottom = NULL;
@@ -94,7 +95,7 @@ static inline __attribute__((always_inline)) void arrived(fy_fiber *self)
 
 static _Noreturn void fiber_run(fy_fiber *fiber)
 {
-    arrived(fiber);
+    fiber_arrived(fiber);
     fiber->entry(fiber->arg);
     abort(); /* entry ends with fy_fiber_exit */
 }
@@ -320,15 +321,15 @@ void fy_fiber_fini(fy_fiber *fiber)
 void fy_fiber_switch(fy_fiber *from, fy_fiber *to)
 {
     to->came_from = from;
-    announce(from, to, false);
+    fiber_announce(from, to, false);
     context_swap(from, to);
-    arrived(from);
+    fiber_arrived(from);
 }
 
 void fy_fiber_exit(fy_fiber *from, fy_fiber *to)
 {
     to->came_from = from;
-    announce(from, to, true);
+    fiber_announce(from, to, true);
     context_swap(from, to);
     abort(); /* nobody switches to a fiber that has ended */
 }

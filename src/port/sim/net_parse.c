@@ -57,7 +57,7 @@ bool fy_net_time(const char *text, uint64_t *ps, const char **end)
     return true;
 }
 
-static int fail(const parser *p, const char *what, const char *word)
+static int net_fail(const parser *p, const char *what, const char *word)
 {
     return fy_error_set(FERRY_EINVAL, "%s:%d: %s: \"%s\"", p->name, p->line, what, word);
 }
@@ -67,7 +67,7 @@ static int time_word(const parser *p, const char *word, uint64_t unit_ps, uint64
     uint64_t ps;
     const char *end;
     if (!fy_net_time(word, &ps, &end) || *end != '\0')
-        return fail(p, "not a time (such as 1.5us)", word);
+        return net_fail(p, "not a time (such as 1.5us)", word);
     *out = ps / unit_ps;
     return 0;
 }
@@ -77,7 +77,7 @@ static int number_word(const parser *p, const char *word, long min, long max, in
     char *end;
     long value = strtol(word, &end, 10);
     if (end == word || *end != '\0' || *word < '0' || *word > '9' || value < min || value > max)
-        return fail(p, "not a number in range", word);
+        return net_fail(p, "not a number in range", word);
     *out = (int)value;
     return 0;
 }
@@ -120,7 +120,7 @@ static int topology(parser *p, char **words, int count)
         return number_word(p, words[2], 1, 1 << 20, &net->node_ranks);
     }
     if ((count != 2 && count != 5) || strcmp(words[1], "torus") != 0)
-        return fail(p, "expected flat, nodes N, torus or torus X Y Z", words[count - 1]);
+        return net_fail(p, "expected flat, nodes N, torus or torus X Y Z", words[count - 1]);
     net->topology = FY_TORUS;
     torus_default(net, p->ranks);
     for (int axis = 0; count == 5 && axis < 3; axis++) {
@@ -129,7 +129,7 @@ static int topology(parser *p, char **words, int count)
             return error;
     }
     if ((long)net->extent[0] * net->extent[1] * net->extent[2] < p->ranks)
-        return fail(p, "torus with fewer places than ranks", words[count - 1]);
+        return net_fail(p, "torus with fewer places than ranks", words[count - 1]);
     return 0;
 }
 
@@ -137,7 +137,7 @@ static int memory(parser *p, char **words, int count)
 {
     bool shared = count == 2 && strcmp(words[1], "shared") == 0;
     if (count != 2 || (!shared && strcmp(words[1], "private") != 0))
-        return fail(p, "expected shared or private", words[count - 1]);
+        return net_fail(p, "expected shared or private", words[count - 1]);
     p->net->shared = shared;
     return 0;
 }
@@ -149,7 +149,7 @@ static int pair(parser *p, char **words, int count)
     fy_net_pair new = {0};
     uint64_t unit_ps;
     if (count != 5)
-        return fail(p, "expected pair SOURCE TARGET KEY TIME", words[count - 1]);
+        return net_fail(p, "expected pair SOURCE TARGET KEY TIME", words[count - 1]);
     int error = number_word(p, words[1], 0, (1 << 20) - 1, &new.source);
     if (error == 0)
         error = number_word(p, words[2], 0, (1 << 20) - 1, &new.target);
@@ -176,14 +176,14 @@ static int pair(parser *p, char **words, int count)
     }
     uint64_t *field = link_field(&at->link, words[3], &unit_ps);
     if (field == NULL)
-        return fail(p, "expected latency, send, receive, gap or byte", words[3]);
+        return net_fail(p, "expected latency, send, receive, gap or byte", words[3]);
     return time_word(p, words[4], unit_ps, field);
 }
 
 static int once(parser *p, uint32_t bit, const char *key)
 {
     if ((p->seen & bit) != 0)
-        return fail(p, "given twice", key);
+        return net_fail(p, "given twice", key);
     p->seen |= bit;
     return 0;
 }
@@ -198,9 +198,9 @@ static int scalar(parser *p, char **words, int count)
     while (index < 13 && strcmp(key, keys[index]) != 0)
         index++;
     if (index == 13)
-        return fail(p, "unknown key", key);
+        return net_fail(p, "unknown key", key);
     if (count != 2)
-        return fail(p, "expected one time after", key);
+        return net_fail(p, "expected one time after", key);
     int error = once(p, 1u << index, key);
     if (error != 0)
         return error;
@@ -242,7 +242,7 @@ static int statement(parser *p, char **words, int count)
     if (strcmp(words[0], "pair") == 0)
         return pair(p, words, count);
     if (p->net->pair_count > 0)
-        return fail(p, "must come before the first pair", words[0]);
+        return net_fail(p, "must come before the first pair", words[0]);
     return scalar(p, words, count);
 }
 
@@ -254,7 +254,7 @@ static int line_parse(parser *p, char *line)
     for (char *word = strtok_r(line, " \t\r", &rest); word != NULL;
          word = strtok_r(NULL, " \t\r", &rest)) {
         if (count == WORDS_MAX)
-            return fail(p, "too many words, from", word);
+            return net_fail(p, "too many words, from", word);
         words[count++] = word;
     }
     return count == 0 ? 0 : statement(p, words, count);
@@ -289,7 +289,7 @@ int fy_net_parse(const char *name, const char *text, int ranks, fy_net *net)
         size_t length = strcspn(text, "\n");
         p.line++;
         if (length >= sizeof(line)) {
-            error = fail(&p, "line too long", "");
+            error = net_fail(&p, "line too long", "");
             break;
         }
         memcpy(line, text, length);

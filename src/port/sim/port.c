@@ -49,8 +49,8 @@ static void sim_query(const fy_port *port, fy_port_info *info)
     };
 }
 
-static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int target,
-                      const fy_frame *frame, bool block)
+static int sim_send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int target,
+                          const fy_frame *frame, bool block)
 {
     fy_world *world = source->world;
     if (target < 0 || target >= world->rank_count || frame->word_count > FY_FRAME_WORDS)
@@ -80,13 +80,13 @@ static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int t
 static int sim_send(fy_port *port, fy_thread thread, fy_lane lane, int target,
                     const fy_frame *frame)
 {
-    return send_frame(fy_sim_rank_of(port), thread, lane, target, frame, false);
+    return sim_send_frame(fy_sim_rank_of(port), thread, lane, target, frame, false);
 }
 
 static int sim_send_block(fy_port *port, fy_thread thread, fy_lane lane, int target,
                           const fy_frame *frame)
 {
-    return send_frame(fy_sim_rank_of(port), thread, lane, target, frame, true);
+    return sim_send_frame(fy_sim_rank_of(port), thread, lane, target, frame, true);
 }
 
 /* Hands the first frame of a channel to the client. */

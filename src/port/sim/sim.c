@@ -72,7 +72,7 @@ static void notice(fy_world *world)
 }
 
 /* From now on the rank is there. Others see it before the first frame from it: all at once. */
-static void join(fy_sim_rank *rank)
+static void rank_join(fy_sim_rank *rank)
 {
     fy_world *world = rank->world;
     rank->state = rank->seen = FY_PEER_ALIVE;
@@ -236,7 +236,7 @@ static void run_rank(void *arg)
     fy_sim_rank *rank = arg;
     fy_world *world = rank->world;
     if (rank->state == FY_PEER_ABSENT)
-        join(rank);
+        rank_join(rank);
     int status = world->rank_main(world->arg, &rank->port);
     fy_actor *actor = &rank->actors[FY_APP];
     rank->finished = true;

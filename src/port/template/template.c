@@ -110,7 +110,8 @@ static int send_near(template_port *p, fy_lane lane, fy_template_place *target,
 /* Check what a caller can get wrong, say EPEER for a peer that has gone, EAGAIN when there is no
  * room: never wait here, the caller knows better what to do meanwhile. The data is the caller's
  * again on return, so it is copied, or sent already. Both threads may call at once. */
-static int send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
+static int template_send(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                         const fy_frame *frame)
 {
     template_port *p = state_of(port);
     (void)thread;
@@ -130,7 +131,7 @@ static int send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
 }
 
 /* Puts back, in front, what was left. */
-static void give_back(fy_template_box *b, fy_template_queued *first, fy_template_queued *last)
+static void box_give_back(fy_template_box *b, fy_template_queued *first, fy_template_queued *last)
 {
     if (first == NULL)
         return;
@@ -145,7 +146,7 @@ typedef struct remainder {
     fy_template_queued *first, *last;
 } remainder;
 
-static void leave(remainder *r, fy_template_queued *q)
+static void template_leave(remainder *r, fy_template_queued *q)
 {
     q->next = NULL;
     if (r->first == NULL)
@@ -202,7 +203,7 @@ static int poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
             lock(p);
         }
         if (verdict == FY_LEAVE) {
-            leave(&rest, q);
+            template_leave(&rest, q);
             continue;
         }
         b->count--;
@@ -210,7 +211,7 @@ static int poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
         give_credit(p, lane, q);
         free(q);
     }
-    give_back(b, rest.first, rest.last);
+    box_give_back(b, rest.first, rest.last);
     unlock(p);
     return taken;
 }
@@ -321,7 +322,7 @@ static int spawn(fy_port *port, void (*entry)(void *arg), void *arg)
     return fy_thread_create(&p->helper, run_helper, p) == 0 ? 0 : FERRY_ESYSTEM;
 }
 
-static void join(fy_port *port)
+static void template_join(fy_port *port)
 {
     pthread_join(state_of(port)->helper, NULL);
 }
@@ -404,7 +405,7 @@ static const fy_port_ops template_ops = {
             .version = FY_TRANSPORT_VERSION,
             .close = close_port,
             .query = query,
-            .send = send,
+            .send = template_send,
             .poll = poll,
             .pending = pending,
             .wait = wait_for_notices,
@@ -419,7 +420,7 @@ static const fy_port_ops template_ops = {
             .cpu = cpu,
             .advance = advance,
             .spawn = spawn,
-            .join = join,
+            .join = template_join,
         },
     .heap =
         {

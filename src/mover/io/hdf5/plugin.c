@@ -22,9 +22,9 @@
 #include "mover/io/dataset.h"
 
 /* Writes the reason of a failure, if `text` has none yet. Returns false. */
-static bool refuse(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool hdf5_refuse(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool refuse(char *text, const char *format, ...)
+static bool hdf5_refuse(char *text, const char *format, ...)
 {
     if (text[0] == '\0') {
         va_list arguments;
@@ -39,7 +39,7 @@ static bool refuse(char *text, const char *format, ...)
 static herr_t keep_reason(unsigned n, const H5E_error2_t *entry, void *text)
 {
     if (n == 0)
-        (void)refuse(text, "%s", entry->desc != NULL ? entry->desc : "no reason given");
+        (void)hdf5_refuse(text, "%s", entry->desc != NULL ? entry->desc : "no reason given");
     return 0;
 }
 
@@ -48,7 +48,7 @@ static bool good(int64_t result, char *text)
 {
     if (result < 0) {
         (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, text);
-        (void)refuse(text, "HDF5 gives no reason");
+        (void)hdf5_refuse(text, "HDF5 gives no reason");
     }
     return result >= 0;
 }
@@ -147,7 +147,7 @@ static bool make_array(hid_t file, const fy_dataset *set, uint64_t *offset, char
     works = works && good(array, text);
     if (works) {
         haddr_t at = H5Dget_offset(array);
-        works = at != HADDR_UNDEF || refuse(text, "HDF5 gave \"%s\" no room", set->name);
+        works = at != HADDR_UNDEF || hdf5_refuse(text, "HDF5 gave \"%s\" no room", set->name);
         *offset = at;
     }
     if (array >= 0)
@@ -155,7 +155,7 @@ static bool make_array(hid_t file, const fy_dataset *set, uint64_t *offset, char
     (void)H5Pclose(how);
     (void)H5Pclose(path);
     (void)H5Sclose(space);
-    return works || refuse(text, "HDF5 is out of memory");
+    return works || hdf5_refuse(text, "HDF5 is out of memory");
 }
 
 static bool create_file(const char *path, const fy_dataset *set, const fy_image *image,
@@ -193,13 +193,13 @@ static bool check_type(hid_t array, const fy_dataset *set, char *text)
     if (!same) {
         H5T_class_t class = H5Tget_class(type);
         bool integer = class == H5T_INTEGER;
-        (void)refuse(text, "dataset \"%s\" has %s%s of %zu bits, expected little-endian %s",
-                     set->name, H5Tget_order(type) == H5T_ORDER_BE ? "big-endian " : "",
-                     integer && H5Tget_sign(type) == H5T_SGN_NONE ? "unsigned integers"
-                     : integer                                    ? "integers"
-                     : class == H5T_FLOAT                         ? "floats"
-                                                                  : "values of another class",
-                     8 * H5Tget_size(type), names[set->number]);
+        (void)hdf5_refuse(text, "dataset \"%s\" has %s%s of %zu bits, expected little-endian %s",
+                          set->name, H5Tget_order(type) == H5T_ORDER_BE ? "big-endian " : "",
+                          integer && H5Tget_sign(type) == H5T_SGN_NONE ? "unsigned integers"
+                          : integer                                    ? "integers"
+                          : class == H5T_FLOAT                         ? "floats"
+                                                                       : "values of another class",
+                          8 * H5Tget_size(type), names[set->number]);
     }
     (void)H5Tclose(type);
     return same;
@@ -230,7 +230,7 @@ static bool check_shape(hid_t array, const fy_dataset *set, char *text)
         return true;
     print_extents(is, sizeof is, dims, has);
     print_extents(wanted, sizeof wanted, set->dims, set->extent);
-    return refuse(text, "dataset \"%s\" has extents %s, expected %s", set->name, is, wanted);
+    return hdf5_refuse(text, "dataset \"%s\" has extents %s, expected %s", set->name, is, wanted);
 }
 
 /* Checks that the array is contiguous in this file, and finds its offset. */
@@ -244,12 +244,12 @@ static bool check_layout(hid_t array, const fy_dataset *set, uint64_t *offset, c
     (void)H5Pclose(how);
     haddr_t at = H5Dget_offset(array);
     if (layout != H5D_CONTIGUOUS || others != 0)
-        return refuse(text, "dataset \"%s\" is %s, expected a contiguous one", set->name,
-                      layout == H5D_CHUNKED   ? "chunked or compressed"
-                      : layout == H5D_COMPACT ? "compact"
-                                              : "in other files");
+        return hdf5_refuse(text, "dataset \"%s\" is %s, expected a contiguous one", set->name,
+                           layout == H5D_CHUNKED   ? "chunked or compressed"
+                           : layout == H5D_COMPACT ? "compact"
+                                                   : "in other files");
     if (at == HADDR_UNDEF)
-        return refuse(text, "dataset \"%s\" has never been written", set->name);
+        return hdf5_refuse(text, "dataset \"%s\" has never been written", set->name);
     *offset = at;
     return true;
 }
@@ -316,20 +316,20 @@ static void explain_end(int status, char *text)
 {
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (number == SIGALRM)
-        (void)refuse(text, "HDF5 did not come to an end within %d s", PATIENCE_S);
+        (void)hdf5_refuse(text, "HDF5 did not come to an end within %d s", PATIENCE_S);
     else if (number != 0)
-        (void)refuse(text, "HDF5 crashed (%s): the file is damaged", strsignal(number));
+        (void)hdf5_refuse(text, "HDF5 crashed (%s): the file is damaged", strsignal(number));
     else
-        (void)refuse(text, "HDF5 ended its process");
+        (void)hdf5_refuse(text, "HDF5 ended its process");
 }
 
-static bool run_child(const request *q, uint64_t *offset, char *text)
+static bool hdf5_run_child(const request *q, uint64_t *offset, char *text)
 {
     int ends[2], status = 0;
     result out;
     text[0] = '\0';
     if (pipe(ends) != 0)
-        return refuse(text, "no pipe to a process for HDF5: %s", strerror(errno));
+        return hdf5_refuse(text, "no pipe to a process for HDF5: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0)
         be_child(q, ends[1]);
@@ -340,7 +340,7 @@ static bool run_child(const request *q, uint64_t *offset, char *text)
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     if (pid < 0)
-        return refuse(text, "no process for HDF5: %s", strerror(failure));
+        return hdf5_refuse(text, "no process for HDF5: %s", strerror(failure));
     if (!told) {
         explain_end(status, text);
         return false;
@@ -354,13 +354,13 @@ static int hdf5_create(const char *path, const fy_dataset *set, const fy_image *
                        uint64_t *offset, char *text)
 {
     const request q = {.path = path, .set = set, .image = image, .creates = true};
-    return run_child(&q, offset, text) ? 0 : FERRY_ESYSTEM;
+    return hdf5_run_child(&q, offset, text) ? 0 : FERRY_ESYSTEM;
 }
 
 static int hdf5_find(const char *path, const fy_dataset *set, uint64_t *offset, char *text)
 {
     const request q = {.path = path, .set = set};
-    return run_child(&q, offset, text) ? 0 : FERRY_EINVAL;
+    return hdf5_run_child(&q, offset, text) ? 0 : FERRY_EINVAL;
 }
 
 FY_SHARED extern const fy_hdf5_table fy_hdf5_functions;

@@ -95,7 +95,7 @@ static int run_rank(const launcher *l, int rank)
     return 0;
 }
 
-static _Noreturn void run_child(launcher *l, int rank)
+static _Noreturn void loopback_run_child(launcher *l, int rank)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != l->self)
@@ -176,7 +176,7 @@ static void signal_all(const launcher *l, int number)
             (void)kill(l->pids[rank], number);
 }
 
-static void end_job(launcher *l, int status)
+static void launcher_end_job(launcher *l, int status)
 {
     if (l->status == 0)
         l->status = status;
@@ -205,7 +205,7 @@ static void note_exit(launcher *l, int rank, int wait_status)
     else if (first)
         fy_log_line(-1, "rank %d (process %d) exited with status %d%s%s", rank, (int)pid, status,
                     status == 0 ? " without ferry_close" : "", more);
-    end_job(l, status == 0 ? EXIT_FAILURE : status);
+    launcher_end_job(l, status == 0 ? EXIT_FAILURE : status);
 }
 
 static void reap_rank(launcher *l, int rank)
@@ -227,7 +227,7 @@ static void reap_all(launcher *l, pid_t pid)
 }
 
 /* A signal of the terminal has reached the ranks already, which are in our process group. */
-static void watch(launcher *l)
+static void launcher_watch(launcher *l)
 {
     enum { TURN_NS = 100 * 1000 * 1000 };
     const sigset_t set = watched_signals();
@@ -249,7 +249,7 @@ static int start_ranks(launcher *l)
     for (int rank = 0; rank < l->job.ranks && error == 0; rank++) {
         pid_t pid = fork();
         if (pid == 0)
-            run_child(l, rank);
+            loopback_run_child(l, rank);
         if (pid < 0)
             error =
                 fy_error_set(FERRY_ESYSTEM, "starting rank %d: fork: %s", rank, strerror(errno));
@@ -275,7 +275,7 @@ static int run_ranks(launcher *l)
     if (error != 0)
         signal_all(l, SIGKILL);
     l->kill_ns = error != 0 ? 0 : UINT64_MAX;
-    watch(l);
+    launcher_watch(l);
     sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
     sigaction(SIGCHLD, &l->old_child_action, NULL);
     return error != 0 ? error : l->status;

@@ -102,7 +102,7 @@ static void loopback_append(queue *q, transfer *t)
     q->end = &t->next;
 }
 
-static void take_out(queue *q, transfer **at)
+static void loopback_take_out(queue *q, transfer **at)
 {
     transfer *t = *at;
     *at = t->next;
@@ -133,7 +133,7 @@ fy_nodes_net *fy_loopback_net_open(const fy_loopback_job *job, int rank)
     return &w->all;
 }
 
-static void describe(int error, char *out, size_t size)
+static void loopback_describe(int error, char *out, size_t size)
 {
     static const char *const texts[] = {"", "no memory", "a message is longer than its receive"};
     strncpy(out, texts[error], size - 1);
@@ -192,7 +192,7 @@ static void write_message(transfer *t, int fd)
     t->done = written;
 }
 
-static void write_all(wire *w)
+static void wire_write_all(wire *w)
 {
     for (int rank = 0; rank < w->job->ranks && w->busy > 0; rank++) {
         queue *q = &w->outflows[rank];
@@ -201,7 +201,7 @@ static void write_all(wire *w)
             write_message(q->head, w->job->out[rank]);
             if (!q->head->done)
                 break;
-            take_out(q, &q->head);
+            loopback_take_out(q, &q->head);
         }
         w->busy -= had && q->head == NULL;
     }
@@ -230,7 +230,7 @@ static bool begin_message(wire *w, inflow *in)
     for (transfer **at = &w->wanted.head; *at != NULL; at = &(*at)->next)
         if (wants(*at, h)) {
             in->to = *at;
-            take_out(&w->wanted, at);
+            loopback_take_out(&w->wanted, at);
             match(in->to, h);
             break;
         }
@@ -285,7 +285,7 @@ static bool loopback_is_sound(const wire *w, size_t bytes)
 static void loopback_progress(wire *w)
 {
     if (w->busy > 0)
-        write_all(w);
+        wire_write_all(w);
     for (int reads = 0; reads < READS_MAX; reads++) {
         if (w->piece_bytes == 0) {
             ssize_t bytes = recv(w->job->in[w->rank], &w->piece, sizeof(w->piece), MSG_DONTWAIT);
@@ -396,7 +396,7 @@ static void cancel(fy_nodes_request *request)
     wire *w = t->wire;
     for (transfer **at = &w->wanted.head; *at != NULL; at = &(*at)->next)
         if (*at == t) {
-            take_out(&w->wanted, at);
+            loopback_take_out(&w->wanted, at);
             break;
         }
     for (int rank = 0; rank < w->job->ranks; rank++)
@@ -454,7 +454,7 @@ static void close_net(fy_nodes_net *net)
 
 /* All that this rank has sent is written first: then all of it has come where it is read until all
  * are here. */
-static void leave(fy_nodes_net *net)
+static void loopback_leave(fy_nodes_net *net)
 {
     wire *w = net->wire;
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
@@ -474,23 +474,23 @@ static void leave(fy_nodes_net *net)
 }
 
 /* The launcher ends the others with this status. */
-static void end_job(int status)
+static void loopback_end_job(int status)
 {
     _exit(status);
 }
 
 const fy_nodes_binding fy_loopback_binding = {
     .port = "loopback",
-    .describe = describe,
+    .describe = loopback_describe,
     .place = loopback_place,
     .node = node,
     .close = close_net,
-    .leave = leave,
+    .leave = loopback_leave,
     .allgather = allgather,
     .send = begin_send,
     .receive = begin_receive,
     .test = test,
     .cancel = cancel,
-    .abort = end_job,
-    .abort_closing = end_job,
+    .abort = loopback_end_job,
+    .abort_closing = loopback_end_job,
 };

@@ -46,7 +46,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* MPI_Get_library_version of the library that is loaded; it may be called at any time. NULL: none
  * of MPI-3 is. */
-static version_fn *look(void)
+static version_fn *mpi_look(void)
 {
     version_fn *version = NULL;
     if (dl_iterate_phdr(look_into, &version) == 0)
@@ -58,7 +58,7 @@ const char *fy_mpi_wanted(void)
 {
     /* The longest text that any library's header speaks of, MPICH's, is 8,192 bytes. */
     enum { TEXT_BYTES = 16384 };
-    version_fn *version = look();
+    version_fn *version = mpi_look();
     if (version != NULL) {
         char *text = calloc(1, TEXT_BYTES);
         int length = 0;

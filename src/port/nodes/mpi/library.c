@@ -45,7 +45,7 @@ static void state(bool *initialized, bool *finalized)
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                              MPI_THREAD_MULTIPLE};
 
-static int start(fy_mpi_level *level, bool *started)
+static int mpi_start(fy_mpi_level *level, bool *started)
 {
     int is = 0, provided = MPI_THREAD_SINGLE, error;
     *started = false;
@@ -69,7 +69,7 @@ static void mpi_finish(void)
     MPI_Finalize();
 }
 
-static void describe(int error, char *out, size_t size)
+static void mpi_describe(int error, char *out, size_t size)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
@@ -121,7 +121,7 @@ static void mpi_place(const fy_nodes_net *c, int *rank, int *ranks)
     MPI_Comm_size(c->comm, ranks);
 }
 
-static void leave(fy_nodes_net *c)
+static void mpi_leave(fy_nodes_net *c)
 {
     close_net(c);
     MPI_Finalize();
@@ -156,7 +156,7 @@ static inline int choose_type(size_t size_bytes, MPI_Datatype *type, int *count)
     return small ? MPI_SUCCESS : make_type(size_bytes, type);
 }
 
-static MPI_Request load(const fy_nodes_request *request)
+static MPI_Request mpi_load(const fy_nodes_request *request)
 {
     MPI_Request r;
     memcpy(&r, request, sizeof(r));
@@ -207,7 +207,7 @@ static int begin_receive(fy_nodes_net *c, void *data, size_t size_bytes, int ran
 
 static int test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
 {
-    MPI_Request r = load(request);
+    MPI_Request r = mpi_load(request);
     MPI_Status status;
     int flag = 0;
     int error = MPI_Test(&r, &flag, &status);
@@ -230,7 +230,7 @@ static int test(fy_nodes_request *request, bool *done, int *source, size_t *size
 
 static void cancel(fy_nodes_request *request)
 {
-    MPI_Request r = load(request);
+    MPI_Request r = mpi_load(request);
     MPI_Cancel(&r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     *request = (fy_nodes_request){0};
@@ -261,17 +261,17 @@ const fy_mpi_library ferry_mpi_library = {
     .name = FY_MPI_NAME,
     .library = library,
     .state = state,
-    .start = start,
+    .start = mpi_start,
     .finish = mpi_finish,
     .comm_open = comm_open,
     .binding =
         {
             .port = "mpi",
-            .describe = describe,
+            .describe = mpi_describe,
             .place = mpi_place,
             .node = node,
             .close = close_net,
-            .leave = leave,
+            .leave = mpi_leave,
             .allgather = allgather,
             .send = begin_send,
             .receive = begin_receive,

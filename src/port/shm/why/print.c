@@ -34,7 +34,7 @@ static uint32_t number_of(const shm_rank *rank, uint32_t index)
     return in_job != 0 ? (uint32_t)in_job - 1 : index;
 }
 
-static void look(void *base, uint32_t ranks, fy_waiting *all)
+static void why_look(void *base, uint32_t ranks, fy_waiting *all)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         const shm_rank *rank = rank_at(base, i);
@@ -52,7 +52,7 @@ static void await_answers(void *base, uint32_t ranks, fy_waiting *all)
     for (;;) {
         bool waits = false;
         uint64_t passed = fy_clock_now_ns() - start;
-        look(base, ranks, all);
+        why_look(base, ranks, all);
         for (uint32_t i = 0; i < ranks; i++)
             waits = waits || (all[i].lives && !all[i].answered &&
                               passed < (computes(all[i].doing) ? BUSY_WAIT_NS : WAIT_NS));
@@ -139,14 +139,14 @@ static void print_deadlock(const fy_waiting *all, uint32_t ranks, FILE *out)
 }
 
 /* Written at once: what ranks of several machines print goes through one launcher. */
-static void write_all(int fd, const char *text, size_t left)
+static void why_write_all(int fd, const char *text, size_t left)
 {
     for (ssize_t wrote; left > 0; text += wrote, left -= (size_t)wrote)
         if ((wrote = write(fd, text, left)) <= 0)
             return;
 }
 
-static void print(const fy_controls *controls, int fd)
+static void waiting_print(const fy_controls *controls, int fd)
 {
     void *base = controls->base;
     uint32_t ranks = controls->ranks, count = 0, in_job = ranks_of_job(base, ranks);
@@ -177,9 +177,9 @@ static void print(const fy_controls *controls, int fd)
         print_missing(base, all, ranks, rank, out);
     print_deadlock(all, ranks, out);
     if (fclose(out) == 0)
-        write_all(fd, text, length);
+        why_write_all(fd, text, length);
     free(text);
     free(all);
 }
 
-const fy_why_printer fy_why_table = {.version = FY_WHY_VERSION, .print = print};
+const fy_why_printer fy_why_table = {.version = FY_WHY_VERSION, .print = waiting_print};
