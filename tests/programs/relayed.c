@@ -14,7 +14,8 @@
 
 #include "../support/check.h"
 
-enum { RANKS_MAX = 32, ROUNDS = 4, SMALL = 1500, ADDS = 100, TRIP_BYTES = 100000 };
+/* SMALL is above the number of frames that may be in flight between two ranks. */
+enum { RANKS_MAX = 32, ROUNDS = 2, SMALL = 600, ADDS = 30, TRIP_BYTES = 100000 };
 
 /* Payloads: none; in a cache line; in a ring; in a block; beside the frame; larger than a ring. */
 static const size_t sizes[] = {0, 8, 300, 5000, 12000, 20000, 300000, 1500000};
