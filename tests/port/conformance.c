@@ -15,9 +15,9 @@
 
 /* A sanitizer looks at each byte. */
 #ifdef FERRY_SANITIZED
-enum { SIZE_MAX_BYTES = 4 << 20 };
+enum { SIZE_MAX_BYTES = 4 << 20, TO_ALL = 3000 };
 #else
-enum { SIZE_MAX_BYTES = 16 << 20 };
+enum { SIZE_MAX_BYTES = 16 << 20, TO_ALL = 9000 }; /* TO_ALL: frames of a rank to all others */
 #endif
 
 void fy_expect_at(bool is, const char *text, const char *file, int line)
@@ -149,11 +149,10 @@ void fy_skipped(fy_port *port, const char *format, ...)
  * there were on each. */
 static void all_to_all(fy_port *port)
 {
-    enum { FRAMES = 9000 }; /* of a rank to all others */
     tally t = {.port = port, .check_data = true};
     fy_port_info info = fy_info_of(port);
     uint64_t start = port->ops->host.now(port), number = 0;
-    for (; !fy_is_enough(port, start, number, FRAMES / (uint64_t)info.ranks); number++) {
+    for (; !fy_is_enough(port, start, number, TO_ALL / (uint64_t)info.ranks); number++) {
         for (int rank = 0; rank < info.ranks; rank++) {
             fy_frame frame = numbered(number, FY_DATA);
             fy_tally_send(&t, FY_DATA, rank, &frame);
