@@ -76,6 +76,7 @@ soak: ## all release tests SOAK times (default 20), all of sanitizer builds, the
 		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \
 		FERRY_PORT=sim FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 100000 $$seed
 	@FERRY_RANKS=2 FERRY_HEAP_BYTES=2G $(BUILD)/apps/ft B
+	@FERRY_RANKS=2 FERRY_HEAP_BYTES=1G $(BUILD)/apps/mg B
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
 	@sh tests/sim/compilers.sh $(BUILD)/bin/ferry . $(BUILD)/tests/sim_workload \
 		$(BUILD)/bench/papers/synthetic all
