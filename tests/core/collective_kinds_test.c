@@ -19,10 +19,10 @@ enum { COUNT_MAX = 20000 };
 enum { COUNT_MAX = 60000 };
 #endif
 
+/* Each rank, index and salt has a value of its own. */
 static uint64_t value_of(int rank, size_t index, uint64_t salt)
 {
-    uint64_t state = salt * 1000003 + index * 64 + (uint64_t)rank;
-    return next_random(&state);
+    return (salt * 1000003 + index * 64 + (uint64_t)rank) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* Affine maps x -> ax + b, packed: their composition is associative, not commutative. */

@@ -13,7 +13,11 @@
 #include "dice.h"
 #include "mover/kernels/move.h"
 
+#ifdef FERRY_SANITIZED
+enum { ROUNDS = 2000 };
+#else
 enum { ROUNDS = 6000 };
+#endif
 
 /* A grid with random gaps between rows and a random order of dimensions in memory. */
 static ferry_grid random_grid(dice *d, ferry_region region, size_t element_bytes, size_t *bytes)

@@ -87,12 +87,19 @@ static void run(const char *file, int32_t count, bool bisect)
     test_mesh_fini(&m);
 }
 
+/* A sanitizer looks at each access. */
+#ifdef FERRY_SANITIZED
+enum { STEP = 3 };
+#else
+enum { STEP = 1 };
+#endif
+
 static void test_decompose_one_to_512(void **state)
 {
     (void)state;
     const int32_t count[] = {1,  2,  3,  4,   5,   7,   8,   13,  16,  31,
                              32, 33, 64, 100, 127, 128, 200, 256, 511, 512};
-    for (size_t i = 0; i < sizeof count / sizeof count[0]; i++) {
+    for (size_t i = 0; i < sizeof count / sizeof count[0]; i += STEP) {
         run("jutland.poly", count[i], i % 2 == 0);
         run("great-britain.poly", count[i], i % 2 != 0);
     }
