@@ -84,8 +84,9 @@ static double halo_of(state *s, const bench_job *job, int edge)
         const exposed e = {.begin = begin_hidden,
                            .end = end_hidden,
                            .arg = &h,
+                           .count = job->count,
                            .sleeps = job->kind == BENCH_EXPOSED_SLEEP};
-        double mean = run(f, m, OVERLAPPED, 2) / OVERLAPPED;
+        double mean = run(f, m, job->count, 2) / (double)job->count;
         bench_check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, &mean, &mean, 1));
         ns = exposed_percent(&e, mean);
     } else {

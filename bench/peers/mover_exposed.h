@@ -7,14 +7,13 @@
 
 #include <time.h>
 
-enum { OVERLAPPED = 30 };
-
 /* A movement in two halves, between which the program computes. */
 typedef struct exposed {
     void (*begin)(void *arg);
     void (*end)(void *arg);
     void *arg;
-    bool sleeps; /* sleeping stands for computing: it leaves the processor to the movement */
+    uint64_t count; /* movements to measure */
+    bool sleeps;    /* sleeping stands for computing: it leaves the processor to the movement */
 } exposed;
 
 /* So many steps of work that touch no memory to speak of; returns how long they took. */
@@ -41,16 +40,17 @@ static inline double exposed_work(const exposed *e, double ns, double step_ns)
 /* Percent of a movement of `halo_ns` that the program's time grows by. */
 static inline double exposed_percent(const exposed *e, double halo_ns)
 {
+    const uint64_t count = e->count;
     double step_ns = exposed_compute(1000000) / 1e6, alone = 0;
-    for (int i = 0; i < OVERLAPPED; i++)
-        alone += exposed_work(e, 2 * halo_ns, step_ns) / OVERLAPPED;
+    for (uint64_t i = 0; i < count; i++)
+        alone += exposed_work(e, 2 * halo_ns, step_ns) / (double)count;
     const uint64_t start = bench_now();
-    for (int i = 0; i < OVERLAPPED; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         e->begin(e->arg);
         (void)exposed_work(e, 2 * halo_ns, step_ns);
         e->end(e->arg);
     }
-    double percent = 100 * ((double)(bench_now() - start) / OVERLAPPED - alone) / halo_ns;
+    double percent = 100 * ((double)(bench_now() - start) / (double)count - alone) / halo_ns;
     return percent > 0 ? percent : 0;
 }
 

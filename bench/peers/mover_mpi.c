@@ -175,12 +175,13 @@ static double exposed_halo(void *context, const bench_job *job)
     const exposed e = {.begin = begin_hidden,
                        .end = end_hidden,
                        .arg = &x,
+                       .count = job->count,
                        .sleeps = job->kind == BENCH_EXPOSED_SLEEP};
     move_packed(&x);
     uint64_t start = bench_now();
-    for (int i = 0; i < OVERLAPPED; i++)
+    for (uint64_t i = 0; i < job->count; i++)
         move_packed(&x);
-    double mean = (double)(bench_now() - start) / OVERLAPPED;
+    double mean = (double)(bench_now() - start) / (double)job->count;
     MPI_Allreduce(MPI_IN_PLACE, &mean, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     double percent = exposed_percent(&e, mean);
     exchange_fini(&x);
