@@ -158,7 +158,7 @@ status=$?
 [ $status -eq 120 ] || fail "status $status: sim object"
 holds_all "$work/out" || fail "sim: not all was told: $(cat "$work/wanted")"
 for plan in slow=2:1 stop=0@59s:30s cut=0-0@59s:30s; do
-    FERRY_SCHEDULER_BACKOFF_US=1000 FERRY_SCHEDULER=stealing timeout 60 "$ferry" sim -n 3 \
+    FERRY_SCHEDULER=stealing timeout 60 "$ferry" sim -n 3 \
         --faults $plan "$program" compute >"$work/out" 2>&1 || fail "status $?: sim compute, $plan"
 done
 

@@ -20,7 +20,8 @@ rows progressive-model.csv "$papers/progressive_model" | awk -F, '
     $1 == "meant" && $2 == "driven" { driven[$3, $4] = $5 }
     $1 == "meant" && $2 == "progressive" && $5 < driven[$3, $4] { print "behind: " $0; bad = 1 }
     END { if (rows != 270) { print rows " rows"; bad = 1 } exit bad }'
-rows progressive.csv RANKS=16 THRESHOLDS=100 sh "$here/progressive.sh" "$ferry" "$papers/progressive" | awk -F, '
+rows progressive.csv RANKS=16 THRESHOLDS=100 sh "$here/progressive.sh" "$ferry" \
+    "$papers/progressive" | awk -F, '
     $2 == 100 { print; rows++; if ($4 < 15.9 || $4 > 16) bad = 1 }
     END { exit bad || rows != 3 }'
 
