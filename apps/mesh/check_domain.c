@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "union_find.h"
+
 typedef struct faces {
     const mesh_pslg *g;
     int32_t half_count;
@@ -108,15 +110,6 @@ static void trace_cycles(faces *f)
         f->area2[c] = area2;
         f->leftmost[c] = least;
     }
-}
-
-static int32_t find_root(int32_t *parent, int32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
 }
 
 static int32_t face_of(faces *f, int32_t cycle)

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "union_find.h"
+
 #define GROUP_CORNER (3.14159265358979323846 / 2.0)
 /* Triangles of the coarse mesh have larger corners, unless the input or the grid forbids it. */
 #define NARROW_CORNER (25.0 / 180.0 * 3.14159265358979323846)
@@ -21,15 +23,6 @@
 #define SHARP_ROUNDS 30
 /* After so many passes, islands move as a whole. Coastlines need about 40. */
 #define PASSES_MAX 100
-
-static int32_t find_root(int32_t *parent, int32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
-}
 
 static double fan_angle(const mesh_sub *s, const mesh_fan *fan)
 {

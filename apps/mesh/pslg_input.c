@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "union_find.h"
+
 /* The input covers at most this many grains, which leaves a margin around it. */
 #define SPAN_GRAINS ((1 << (MESH_COORD_BITS - MESH_GRAIN_BITS)) - 8192)
 #define MARGIN_GRAINS 4096
@@ -124,15 +126,6 @@ static int merge_vertices(pslg_work *w, const mesh_poly *poly, sorted_vertex *or
                   MESH_GRAIN / w->out->frame.scale);
     }
     return 0;
-}
-
-static int32_t find_root(int32_t *parent, int32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
 }
 
 typedef struct ring_group {

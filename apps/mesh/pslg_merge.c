@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "union_find.h"
+
 typedef struct sorted_link {
     int32_t low, high, ring, index;
 } sorted_link;
@@ -31,15 +33,6 @@ typedef struct merger {
     int32_t *parent;  /* union of the points that segments join */
     bool *walled;     /* by root point: a wall belongs to the set */
 } merger;
-
-static int32_t find_root(int32_t *parent, int32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
-}
 
 static void note_copies(const merger *m, const sorted_link *first, int32_t count, int32_t leader,
                         bool kept)
