@@ -12,6 +12,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 
 enum { TASKS = 0, RESULTS = 1, RANGE = 2000, WAITING_MAX = 64 };
@@ -21,14 +22,6 @@ typedef struct task {
     int64_t first, end, primes;
     int32_t worker;
 } task;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "farm: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 static bool is_prime(int64_t n)
 {

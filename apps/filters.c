@@ -16,6 +16,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 
 enum { SIDE = 256, INBOX = 0, DONE = 1, ENOUGH = 2 };
@@ -34,14 +35,6 @@ typedef struct stage {
     bool *seen;   /* by number: has come */
     image *alone; /* one that this rank filters by itself */
 } stage;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "filters: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 /* Each pixel becomes the mean of itself and its neighbours to the right and below. */
 static void soften(image *picture)

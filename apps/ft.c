@@ -13,6 +13,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/complex_of.h"
 #include "common/cost.h"
 #include "common/parameters.h"
@@ -90,14 +91,6 @@ typedef struct solver {
     number *scratch;
     cost cost;
 } solver;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "ft: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 /* The benchmark's generator: x <- 5^13 x mod 2^46. */
 static const uint64_t mask46 = (UINT64_C(1) << 46) - 1;

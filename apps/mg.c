@@ -13,6 +13,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
@@ -51,14 +52,6 @@ typedef struct solver {
     double *rows;    /* scratch: two rows of the finest level */
     cost cost;
 } solver;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "mg: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 static void move(solver *s, ferry_mover *m)
 {

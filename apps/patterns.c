@@ -17,6 +17,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 
 enum { RADIX = 5, COLUMNS_MAX = 4096, TRIES = 30 };
@@ -46,15 +47,6 @@ typedef struct state {
     ferry_index *from;     /* scratch */
     uint64_t work_ns, sum; /* of this rank's tasks; values of last steps */
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "patterns: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
-            ferry_error_message(f));
-    exit(1);
-}
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {

@@ -21,6 +21,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 
 enum { NEIGHBOURS = 8 };
@@ -63,15 +64,6 @@ typedef struct state {
     uint64_t begun_count, begun_ids;
     particles leaving[NEIGHBOURS]; /* scratch */
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "pic: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
-            ferry_error_message(f));
-    exit(1);
-}
 
 /* Makes room for `more` particles, in the shared heap. */
 static void reserve(ferry *f, particles *list, size_t more)

@@ -15,6 +15,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 
 typedef struct element {
@@ -28,15 +29,6 @@ typedef struct state {
     ferry_handler add, total, carry;
     uint64_t sums, sum; /* that have come to rank 0, and the last */
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "queue: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
-            ferry_error_message(f));
-    exit(1);
-}
 
 /* Adds the element's value to the sum that comes in and sends it on. */
 static void on_add(ferry *f, ferry_object object, void *data, int source,

@@ -14,6 +14,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
@@ -26,14 +27,6 @@ typedef struct solver {
     ferry_mover *halo;
     cost cost;
 } solver;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "redblack: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 /* Relaxes the points of one colour of a block; returns the sum of squares of the changes. */
 static double relax(const ferry_grid *u, const ferry_grid *rhs, ferry_region own, int colour)

@@ -11,6 +11,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
@@ -24,14 +25,6 @@ typedef struct solver {
     ferry_mover **get_columns, **get_rows;
     cost cost;
 } solver;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "summa: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 static ferry_xarray *make_array(ferry *f, const ferry_floorplan *blocks)
 {

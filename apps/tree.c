@@ -15,6 +15,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 
 enum { DEPTH_MAX = 20, WORK_US = 20 };
@@ -30,15 +31,6 @@ typedef struct state {
     bool balance, direct;
     uint64_t visited, sum;
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "tree: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
-            ferry_error_message(f));
-    exit(1);
-}
 
 static uint64_t compute(uint64_t number, uint64_t from_parent)
 {

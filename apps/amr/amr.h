@@ -7,6 +7,8 @@
 #include <ferry/mover.h>
 #include <ferry/mover_blocks.h>
 
+#include "common/check.h"
+
 enum { TILE = 8, RATIO = 2, REGRID_STEPS = 4, DIMS = 2 };
 
 typedef struct solver {
@@ -23,8 +25,6 @@ typedef struct solver {
     ferry_handler advance[2];          /* by level */
     int64_t appeared, vanished, moved;
 } solver;
-
-void amr_check(ferry *f, int error);
 
 /* One movement. */
 void amr_move(const solver *s, ferry_mover *m);

@@ -7,18 +7,10 @@
 
 static const double steep = 0.02; /* difference of neighbours from which a tile is refined */
 
-void amr_check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "amr: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
-
 void amr_move(const solver *s, ferry_mover *m)
 {
-    amr_check(s->f, ferry_mover_start(m, NULL));
-    amr_check(s->f, ferry_mover_wait(m));
+    check(s->f, ferry_mover_start(m, NULL));
+    check(s->f, ferry_mover_wait(m));
 }
 
 ferry_region amr_own_region(const ferry_xarray *x, size_t i)
@@ -44,7 +36,7 @@ static void add(const solver *s, ferry_plan *plan, ferry_plan_entry entry)
         entry.ratio[d] = entry.ratio[d] > 0 ? entry.ratio[d] : RATIO;
     }
     if (!ferry_region_is_empty(entry.from))
-        amr_check(s->f, ferry_plan_add(plan, &entry));
+        check(s->f, ferry_plan_add(plan, &entry));
 }
 
 static void mean(void *arg, void *target, ptrdiff_t target_stride, const void *source,
@@ -67,7 +59,7 @@ static ferry_mover *bind(const solver *s, ferry_plan *plan, ferry_xarray *from, 
     options.operation.reduction = how;
     options.operation.fn = mean;
     options.ordered = how != FERRY_REPLACE;
-    amr_check(s->f, ferry_mover_bind(s->f, plan, from, to, &options, &m));
+    check(s->f, ferry_mover_bind(s->f, plan, from, to, &options, &m));
     ferry_plan_fini(plan);
     return m;
 }
@@ -80,7 +72,7 @@ ferry_mover *amr_bind_halo(const solver *s, ferry_xarray *x, int64_t cells)
     halo.low = halo.high = ferry_point_all(1);
     halo.faces_only = true;
     halo.periodic[0] = halo.periodic[1] = true;
-    amr_check(s->f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(s->f)));
+    check(s->f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(s->f)));
     return bind(s, &plan, x, x, FERRY_REPLACE);
 }
 
@@ -143,7 +135,7 @@ void amr_free_levels(solver *s)
 {
     ferry_mover *movers[] = {s->down, s->up, s->edges[0], s->edges[1], s->fine_halo};
     for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
-        amr_check(s->f, ferry_mover_free(movers[i]));
+        check(s->f, ferry_mover_free(movers[i]));
 }
 
 void amr_restrict_fine(const solver *s)
@@ -178,7 +170,7 @@ static void flag(const solver *s, int64_t *flags)
                 marks[s->u->local[b]] = 1;
         } while (ferry_region_next(&own, &p));
     }
-    amr_check(s->f, ferry_allreduce(s->f, FERRY_INT64, FERRY_MAX, marks, marks, (size_t)(n * n)));
+    check(s->f, ferry_allreduce(s->f, FERRY_INT64, FERRY_MAX, marks, marks, (size_t)(n * n)));
     for (int64_t t = 0; t < n * n; t++) {
         flags[t] = 0;
         for (int64_t k = 0; k < 9; k++)
@@ -191,11 +183,11 @@ ferry_blocks *amr_make_mobile(const solver *s, ferry_xarray *const *arrays, size
                               double load)
 {
     ferry_blocks *set;
-    amr_check(s->f, ferry_blocks_create(s->f, arrays, count, &set));
+    check(s->f, ferry_blocks_create(s->f, arrays, count, &set));
     for (size_t i = 0; i < arrays[0]->local_count; i++)
-        amr_check(s->f, ferry_balance_add(s->f, ferry_blocks_object(set, arrays[0]->local[i]),
-                                          &(ferry_balance_options){sizeof(ferry_balance_options),
-                                                                   load, 0, NULL, NULL, 0}));
+        check(s->f, ferry_balance_add(s->f, ferry_blocks_object(set, arrays[0]->local[i]),
+                                      &(ferry_balance_options){sizeof(ferry_balance_options), load,
+                                                               0, NULL, NULL, 0}));
     return set;
 }
 
@@ -206,15 +198,15 @@ static void fill_fine(const solver *s, ferry_xarray *next)
     ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     meeting.relation = FERRY_REFINE;
     meeting.ratio[0] = meeting.ratio[1] = RATIO;
-    amr_check(s->f, ferry_plan_intersect(&coarse, &s->u->blocks, &next->blocks, &meeting,
-                                         ferry_rank(s->f)));
-    amr_check(s->f,
-              ferry_plan_intersect(&same, &s->fine->blocks, &next->blocks, NULL, ferry_rank(s->f)));
+    check(s->f,
+          ferry_plan_intersect(&coarse, &s->u->blocks, &next->blocks, &meeting, ferry_rank(s->f)));
+    check(s->f,
+          ferry_plan_intersect(&same, &s->fine->blocks, &next->blocks, NULL, ferry_rank(s->f)));
     ferry_mover *movers[] = {bind(s, &coarse, s->u, next, FERRY_REPLACE),
                              bind(s, &same, s->fine, next, FERRY_REPLACE)};
     for (int i = 0; i < 2; i++) {
         amr_move(s, movers[i]);
-        amr_check(s->f, ferry_mover_free(movers[i]));
+        check(s->f, ferry_mover_free(movers[i]));
     }
 }
 
@@ -236,13 +228,13 @@ void amr_regrid(solver *s)
         s->vanished += !flags[t] && s->fine_of[t] >= 0;
         s->fine_of[t] = flags[t] ? (int32_t)blocks.count : -1;
         if (flags[t])
-            amr_check(s->f, ferry_floorplan_add(
-                                &blocks, ferry_region_refine(tile.region, ferry_point_all(RATIO)),
-                                tile.owner));
+            check(s->f, ferry_floorplan_add(
+                            &blocks, ferry_region_refine(tile.region, ferry_point_all(RATIO)),
+                            tile.owner));
     }
-    amr_check(s->f, ferry_xarray_create(s->f, &blocks, sizeof(double), ferry_point_all(1), &next));
+    check(s->f, ferry_xarray_create(s->f, &blocks, sizeof(double), ferry_point_all(1), &next));
     fill_fine(s, next);
-    amr_check(s->f, ferry_blocks_destroy(s->fine_set));
+    check(s->f, ferry_blocks_destroy(s->fine_set));
     ferry_xarray_destroy(s->fine);
     s->fine = next;
     amr_bind_levels(s);

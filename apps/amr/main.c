@@ -104,11 +104,11 @@ static void advance_all(solver *s)
     ferry_blocks *sets[2] = {s->tile_set, s->fine_set};
     for (int level = 0; level < 2; level++) {
         const ferry_message message = {.handler = s->advance[level]};
-        amr_check(s->f, ferry_blocks_send(sets[level], &message));
+        check(s->f, ferry_blocks_send(sets[level], &message));
     }
     for (int level = 0; level < 2; level++) {
         size_t moved;
-        amr_check(s->f, ferry_blocks_settle(sets[level], &moved));
+        check(s->f, ferry_blocks_settle(sets[level], &moved));
         s->moved += (int64_t)moved;
     }
 }
@@ -142,7 +142,7 @@ static double total(const solver *s)
             while (ferry_region_next(&own, &p));
         }
     }
-    amr_check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, &sum, &sum, 1));
+    check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, &sum, &sum, 1));
     return sum;
 }
 
@@ -164,16 +164,15 @@ static void solver_init(solver *s)
     ferry *f = s->f;
     const int64_t cells = s->tiles * TILE;
     ferry_floorplan tiles, none = {.dims = DIMS};
-    amr_check(f, ferry_floorplan_tile(ferry_region_sized(DIMS, (int64_t[]){cells, cells}),
-                                      ferry_point_all(TILE), &tiles));
-    amr_check(f, ferry_floorplan_map_curve(&tiles, ferry_ranks(f), NULL));
-    amr_check(f, ferry_xarray_create(f, &tiles, sizeof(double), ferry_point_all(1), &s->u));
+    check(f, ferry_floorplan_tile(ferry_region_sized(DIMS, (int64_t[]){cells, cells}),
+                                  ferry_point_all(TILE), &tiles));
+    check(f, ferry_floorplan_map_curve(&tiles, ferry_ranks(f), NULL));
+    check(f, ferry_xarray_create(f, &tiles, sizeof(double), ferry_point_all(1), &s->u));
     for (int d = 0; d < DIMS; d++) {
-        amr_check(f,
-                  ferry_xarray_create(f, &tiles, sizeof(double), ferry_point_all(0), &s->edge[d]));
+        check(f, ferry_xarray_create(f, &tiles, sizeof(double), ferry_point_all(0), &s->edge[d]));
         s->courant[d] = speed[d] * 0.4 / RATIO;
     }
-    amr_check(f, ferry_xarray_create(f, &none, sizeof(double), ferry_point_all(1), &s->fine));
+    check(f, ferry_xarray_create(f, &none, sizeof(double), ferry_point_all(1), &s->fine));
     s->fine_of = calloc(tiles.count, sizeof *s->fine_of);
     if (s->fine_of == NULL)
         exit(1);
@@ -183,21 +182,21 @@ static void solver_init(solver *s)
     s->halo = amr_bind_halo(s, s->u, cells);
     amr_bind_levels(s);
     fill(s);
-    amr_check(f, ferry_object_handler_register(f, "advance_tile", advance_tile, &s->advance[0]));
-    amr_check(f, ferry_object_handler_register(f, "advance_fine", advance_fine, &s->advance[1]));
+    check(f, ferry_object_handler_register(f, "advance_tile", advance_tile, &s->advance[0]));
+    check(f, ferry_object_handler_register(f, "advance_fine", advance_fine, &s->advance[1]));
     ferry_user_data_set(f, s);
     s->tile_set = amr_make_mobile(s, (ferry_xarray *[]){s->u, s->edge[0], s->edge[1]}, 3, 1);
     s->fine_set = amr_make_mobile(s, &s->fine, 1, RATIO * RATIO);
-    amr_check(f, ferry_balance_enable(f, true));
+    check(f, ferry_balance_enable(f, true));
 }
 
 static void solver_fini(solver *s)
 {
-    amr_check(s->f, ferry_balance_enable(s->f, false));
-    amr_check(s->f, ferry_blocks_destroy(s->fine_set));
-    amr_check(s->f, ferry_blocks_destroy(s->tile_set));
+    check(s->f, ferry_balance_enable(s->f, false));
+    check(s->f, ferry_blocks_destroy(s->fine_set));
+    check(s->f, ferry_blocks_destroy(s->tile_set));
     amr_free_levels(s);
-    amr_check(s->f, ferry_mover_free(s->halo));
+    check(s->f, ferry_mover_free(s->halo));
     ferry_xarray *arrays[] = {s->u, s->edge[0], s->edge[1], s->fine};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         ferry_xarray_destroy(arrays[i]);
@@ -242,7 +241,7 @@ static int rank_main(ferry *f, int argc, char **argv)
                            : "NOT conserved");
     if (picture != NULL) {
         amr_restrict_fine(&s);
-        amr_check(f, ferry_vtk_write(s.u, picture, NULL));
+        check(f, ferry_vtk_write(s.u, picture, NULL));
     }
     solver_fini(&s);
     return !good;

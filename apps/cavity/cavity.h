@@ -22,6 +22,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "mesh/exact.h"
 
 enum { SIDE = 1 << 28, SEEDS_PER_RANK = 8, SMALL_BYTES = 512 };
@@ -121,9 +122,6 @@ static inline int holder_of(triangle_id id)
 {
     return (int)(id >> 48);
 }
-
-/* Ends the program when `error` is one. */
-void cavity_check(ferry *f, int error);
 
 /* Grows *array to at least `need` elements; ends the program when there is no memory. */
 void *cavity_room(void *array, size_t *room, size_t need, size_t element_bytes);

@@ -67,7 +67,7 @@ static void ask(mesher *m, event *e, int rank, const triangle_id *wanted, size_t
         return;
     }
     search *s = calloc(1, sizeof *s);
-    cavity_check(m->f, s == NULL ? FERRY_ENOMEM : 0);
+    check(m->f, s == NULL ? FERRY_ENOMEM : 0);
     s->source = rank;
     s->number = e->number;
     s->attempt = e->attempt;
@@ -288,7 +288,7 @@ void event_answered(mesher *m, uint64_t number, const record *found, size_t coun
 void event_start(mesher *m, uint64_t number, uint64_t attempt, mesh_point p, const triangle *root)
 {
     event *e = calloc(1, sizeof *e);
-    cavity_check(m->f, e == NULL ? FERRY_ENOMEM : 0);
+    check(m->f, e == NULL ? FERRY_ENOMEM : 0);
     *e = (event){.next = m->events, .number = number, .attempt = attempt, .p = p, .root = root->id};
     m->events = e;
     for (int i = 0; i < 3; i++)
@@ -379,7 +379,7 @@ static void on_search(ferry *f, int source, const ferry_message *message)
 {
     mesher *m = ferry_user_data(f);
     search *s = calloc(1, sizeof *s);
-    cavity_check(f, s == NULL ? FERRY_ENOMEM : 0);
+    check(f, s == NULL ? FERRY_ENOMEM : 0);
     s->source = source;
     s->number = message->words[0];
     s->p = unpack(message->words[1]);
@@ -410,11 +410,11 @@ static void on_change(ferry *f, int source, const ferry_message *message)
 void insert_register(mesher *m)
 {
     ferry *f = m->f;
-    cavity_check(f, ferry_handler_register(f, "draw", on_draw, &m->draw));
-    cavity_check(f, ferry_handler_register(f, "walk", on_walk, &m->walk));
-    cavity_check(f, ferry_handler_register(f, "search", on_search, &m->search));
-    cavity_check(f, ferry_handler_register(f, "answer", on_answer, &m->answer));
-    cavity_check(f, ferry_handler_register(f, "change", on_change, &m->change));
-    cavity_check(f, ferry_handler_register(f, "inserted", on_inserted, &m->inserted));
-    cavity_check(f, ferry_handler_register(f, "compare", on_compare, &m->compare));
+    check(f, ferry_handler_register(f, "draw", on_draw, &m->draw));
+    check(f, ferry_handler_register(f, "walk", on_walk, &m->walk));
+    check(f, ferry_handler_register(f, "search", on_search, &m->search));
+    check(f, ferry_handler_register(f, "answer", on_answer, &m->answer));
+    check(f, ferry_handler_register(f, "change", on_change, &m->change));
+    check(f, ferry_handler_register(f, "inserted", on_inserted, &m->inserted));
+    check(f, ferry_handler_register(f, "compare", on_compare, &m->compare));
 }

@@ -13,14 +13,6 @@
 #include "cavity.h"
 #include "common/parameters.h"
 
-void cavity_check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "cavity: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
-
 /* As many columns as divide the ranks, near to a square. */
 static void cut_tiles(mesher *m)
 {
@@ -50,8 +42,8 @@ static void insert_points(mesher *m, uint64_t budget, int at_a_time)
     const ferry_message message = {.handler = m->draw};
     m->budget += budget;
     for (int i = 0; i < at_a_time; i++)
-        cavity_check(m->f, ferry_request_send(m->f, ferry_rank(m->f), &message, NULL));
-    cavity_check(m->f, ferry_quiesce(m->f));
+        check(m->f, ferry_request_send(m->f, ferry_rank(m->f), &message, NULL));
+    check(m->f, ferry_quiesce(m->f));
 }
 
 /* Rank 0 prints what all did. Returns the exit status. */
@@ -64,9 +56,9 @@ static int report(mesher *m, uint64_t points, double seconds, bool checked)
                        ? 0
                        : 100.0 * (double)m->counts.distributed / (double)m->counts.inserted;
     double least = share, most = share;
-    cavity_check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &m->counts, &all, SUMS));
-    cavity_check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MIN, &share, &least, 1));
-    cavity_check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, &share, &most, 1));
+    check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &m->counts, &all, SUMS));
+    check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MIN, &share, &least, 1));
+    check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, &share, &most, 1));
     bool good = all.wrong == 0 && all.inserted + all.doubled == points;
     if (checked)
         good = good && all.triangles == 2 * all.inserted + 2 &&
@@ -121,7 +113,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     m.seeding = true;
     if (ferry_rank(f) == 0)
         make_square(&m);
-    cavity_check(f, ferry_barrier(f));
+    check(f, ferry_barrier(f));
     uint64_t start = ferry_now(f);
     insert_points(&m, ferry_rank(f) == 0 ? (uint64_t)seeds : 0, 1);
     m.seeding = false;

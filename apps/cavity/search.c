@@ -32,7 +32,7 @@ void cavity_send(mesher *m, int rank, const ferry_message *message)
 {
     m->counts.messages++;
     m->counts.small += message->size_bytes <= SMALL_BYTES;
-    cavity_check(m->f, ferry_request_send(m->f, rank, message, NULL));
+    check(m->f, ferry_request_send(m->f, rank, message, NULL));
 }
 
 /* The nearest to p of some triangles of this rank; NULL if there is none. */

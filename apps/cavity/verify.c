@@ -51,7 +51,7 @@ static void compare_edge(mesher *m, const triangle *t, int i)
         return;
     }
     const ferry_message message = {.handler = m->compare, .data = &c, .size_bytes = sizeof c};
-    cavity_check(m->f, ferry_request_send(m->f, holder_of(c.id), &message, NULL));
+    check(m->f, ferry_request_send(m->f, holder_of(c.id), &message, NULL));
 }
 
 void verify(mesher *m)
@@ -66,5 +66,5 @@ void verify(mesher *m)
     }
     m->counts.wrong += m->events != NULL || m->again != NULL || m->waiting != NULL;
     m->counts.triangles = m->store.count;
-    cavity_check(m->f, ferry_quiesce(m->f));
+    check(m->f, ferry_quiesce(m->f));
 }

@@ -22,17 +22,9 @@
 
 #include <ferry/ferry.h>
 
+#include "common/check.h"
 #include "common/parameters.h"
 #include "corners/corners.h"
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "corners: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
-            ferry_error_message(f));
-    exit(1);
-}
 
 /* Messages. */
 

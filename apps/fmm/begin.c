@@ -39,13 +39,13 @@ void fmm_begin(fmm *s)
     body *made = make_bodies(s, ends);
     for (size_t r = 0; r < ranks; r++)
         sizes[r] = (ends[r] - (r > 0 ? ends[r - 1] : 0)) * sizeof(body);
-    fmm_check(s->f, ferry_alltoall(s->f, sizes, sizeof *sizes, in_sizes));
+    check(s->f, ferry_alltoall(s->f, sizes, sizeof *sizes, in_sizes));
     for (size_t r = 0; r < ranks; r++)
         all += in_sizes[r];
     free(s->begun);
     s->begun = malloc(all + 1);
     fmm_need(s->f, s->begun != NULL);
-    fmm_check(s->f, ferry_alltoallv(s->f, made, sizes, s->begun, in_sizes));
+    check(s->f, ferry_alltoallv(s->f, made, sizes, s->begun, in_sizes));
     fmm_need(s->f, bodies_sort(s->begun, (uint32_t)(all / sizeof(body)), chunk_key, &s->layout,
                                s->layout.chunks, s->begun_end));
     free(made);

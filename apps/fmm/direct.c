@@ -21,7 +21,7 @@ static double *gather(fmm *s, bool *right)
             all[VALUES * count + b->id] += 1;
         }
     }
-    fmm_check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, all, all, (VALUES + 1) * count));
+    check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, all, all, (VALUES + 1) * count));
     *right = true;
     for (size_t i = 0; i < count; i++)
         *right = *right && all[VALUES * count + i] == 1;
@@ -61,7 +61,7 @@ bool fmm_compare(fmm *s, long samples, double errors[2])
                 compare(s, &v, b, sums);
     }
     free(all);
-    fmm_check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, sums, sums, 4));
+    check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, sums, sums, 4));
     errors[0] = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : 0;
     errors[1] = sums[3] > 0 ? sqrt(sums[2] / sums[3]) : 0;
     return right;

@@ -3,6 +3,7 @@
 #ifndef FMM_FMM_H
 #define FMM_FMM_H
 
+#include "common/check.h"
 #include "common/cost.h"
 #include "fmm/part.h"
 
@@ -19,8 +20,6 @@ typedef struct fmm {
     double *flops;       /* of each chunk's work that ran here, with the parents that begin there */
     uint64_t work_ns;    /* of this rank */
 } fmm;
-
-void fmm_check(ferry *f, int error);
 
 /* Ends the program if `got` is false. */
 void fmm_need(ferry *f, bool got);

@@ -24,15 +24,6 @@ typedef struct options {
     bool no_balance;
 } options;
 
-void fmm_check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "fmm: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
-            ferry_error_message(f));
-    exit(1);
-}
-
 void fmm_need(ferry *f, bool got)
 {
     if (got)
@@ -48,9 +39,9 @@ static void split_weighted(fmm *s)
     s->steps = 1;
     fmm_begin(s);
     (void)fmm_run(s, true);
-    fmm_check(s->f, ferry_collection_destroy(s->parts));
-    fmm_check(s->f,
-              ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, s->flops, s->flops, s->layout.chunks));
+    check(s->f, ferry_collection_destroy(s->parts));
+    check(s->f,
+          ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, s->flops, s->flops, s->layout.chunks));
     layout_split(&s->layout, s->flops);
     s->steps = steps;
 }
@@ -58,10 +49,10 @@ static void split_weighted(fmm *s)
 static void print(fmm *s, const options *o, uint64_t took_ns)
 {
     ferry_stats stats = FERRY_STATS_DEFAULTS;
-    fmm_check(s->f, ferry_stats_get(s->f, &stats));
+    check(s->f, ferry_stats_get(s->f, &stats));
     uint64_t sums[3] = {s->work_ns, stats.objects_out, stats.messages_forwarded}, most;
-    fmm_check(s->f, ferry_allreduce(s->f, FERRY_UINT64, FERRY_MAX, &s->work_ns, &most, 1));
-    fmm_check(s->f, ferry_allreduce(s->f, FERRY_UINT64, FERRY_SUM, sums, sums, 3));
+    check(s->f, ferry_allreduce(s->f, FERRY_UINT64, FERRY_MAX, &s->work_ns, &most, 1));
+    check(s->f, ferry_allreduce(s->f, FERRY_UINT64, FERRY_SUM, sums, sums, 3));
     const double mean_ns = (double)sums[0] / ferry_ranks(s->f);
     if (ferry_rank(s->f) == 0)
         printf("scheduler %s, %d ranks, %ld bodies in %u boxes, %u chunks, order %d, %ld steps: "
@@ -98,14 +89,14 @@ static int run(fmm *s, const options *o)
         split_weighted(s);
     fmm_begin(s);
     if (!o->no_balance)
-        fmm_check(s->f, ferry_balance_enable(s->f, true));
+        check(s->f, ferry_balance_enable(s->f, true));
     const uint64_t took_ns = fmm_run(s, o->no_balance);
     if (!o->no_balance)
-        fmm_check(s->f, ferry_balance_enable(s->f, false));
+        check(s->f, ferry_balance_enable(s->f, false));
     print(s, o, took_ns);
     if (o->check != 0)
         right = check_sums(s, o);
-    fmm_check(s->f, ferry_collection_destroy(s->parts));
+    check(s->f, ferry_collection_destroy(s->parts));
     free(s->begun);
     free(s->begun_end);
     free(s->flops);

@@ -42,14 +42,14 @@ static void go_on(const fmm *s, ferry_element *e, int64_t step, int phase, uint3
     needs.messages = messages;
     needs.number = (uint64_t)(step * PHASES + phase);
     needs.reduction = phase == WORK;
-    fmm_check(s->f, ferry_step_next(e, &needs));
+    check(s->f, ferry_step_next(e, &needs));
 }
 
 static void send(const fmm *s, const ferry_element *e, uint32_t to, int64_t step, int phase,
                  const ferry_message *message)
 {
-    fmm_check(s->f, ferry_step_send(e->collection, e, index_of(to),
-                                    (uint64_t)(step * PHASES + phase), message, NULL));
+    check(s->f, ferry_step_send(e->collection, e, index_of(to), (uint64_t)(step * PHASES + phase),
+                                message, NULL));
 }
 
 /* Sends an expansion with two words: which cell of the receiver it is of, and how many bodies. */
@@ -194,7 +194,7 @@ static void go_aside(const fmm *s, ferry_element *e, const ferry_inputs *in)
                  m->size_bytes == 0 || bytes_append(&p->sources, m->data, m->size_bytes) != NULL);
     }
     p->load = interact(s, p, true);
-    fmm_check(s->f, ferry_element_contribute(e, &barrier));
+    check(s->f, ferry_element_contribute(e, &barrier));
     go_on(s, e, p->step, WORK, 0);
 }
 
@@ -388,11 +388,11 @@ uint64_t fmm_run(fmm *s, bool fixed)
     options.step = step;
     options.fixed = fixed;
     s->work_ns = 0;
-    fmm_check(s->f, ferry_barrier(s->f));
+    check(s->f, ferry_barrier(s->f));
     const uint64_t begin_ns = ferry_now(s->f);
-    fmm_check(s->f, ferry_collection_create(s->f, &options, &s->parts));
-    fmm_check(s->f, ferry_quiesce(s->f));
+    check(s->f, ferry_collection_create(s->f, &options, &s->parts));
+    check(s->f, ferry_quiesce(s->f));
     const uint64_t took_ns = ferry_now(s->f) - begin_ns;
-    fmm_check(s->f, ferry_collection_check(s->parts));
+    check(s->f, ferry_collection_check(s->parts));
     return took_ns;
 }

@@ -1,15 +1,9 @@
 #include "laplace/halo.h"
 
+#include "common/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-static void check(ferry *f, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "laplace: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 static void move(const laplace_halo *h, ferry_mover *m)
 {
