@@ -12,6 +12,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
+#include "peers/check.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -46,14 +47,6 @@ typedef struct state {
     lines *shared;
     uint64_t flag, sum;
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error < 0) {
-        fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-        exit(1);
-    }
-}
 
 static double pass(void *context, const bench_job *job)
 {

@@ -4,6 +4,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
+#include "peers/check.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,14 +26,6 @@ typedef struct state {
     unsigned char *shared, *theirs; /* in this rank's heap, for two, and in rank 1's */
     int timeouts;
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error >= 0)
-        return;
-    fprintf(stderr, "bench: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
-    exit(1);
-}
 
 static void on_mark(ferry *f, int source, const ferry_message *message)
 {

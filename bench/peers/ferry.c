@@ -2,6 +2,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
+#include "peers/check.h"
 
 #include <elf.h>
 #include <libgen.h>
@@ -23,14 +24,6 @@ typedef struct state {
     unsigned char *own;    /* private */
     unsigned char *remote; /* in rank 1's shared heap */
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error < 0) {
-        fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-        exit(1);
-    }
-}
 
 static void send(ferry *f, int rank, const ferry_message *message)
 {

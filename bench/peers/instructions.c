@@ -24,6 +24,7 @@
 
 #include "core/options.h"
 #include "core/rank.h"
+#include "peers/check.h"
 #include "port/shm/shm.h"
 
 enum { PAIR = 2, RANKS_MAX = 128, ROUNDS = 16, BATCH = 32, OPERATIONS = ROUNDS * BATCH };
@@ -40,14 +41,6 @@ typedef struct side {
     ferry_object_type type;
     uint64_t arrived, begun;
 } side;
-
-static void check(ferry *f, int error)
-{
-    if (error >= 0)
-        return;
-    fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-    exit(1);
-}
 
 static inline void begin(side *s)
 {

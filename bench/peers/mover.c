@@ -14,14 +14,6 @@ typedef struct state {
     ferry *f;
 } state;
 
-void bench_check(ferry *f, int error)
-{
-    if (error) {
-        fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-        exit(1);
-    }
-}
-
 /* A movement that goes on in the background. With one rank the thread may use the other core. */
 typedef struct hidden {
     ferry *f;
@@ -31,18 +23,18 @@ typedef struct hidden {
 static void begin_hidden(void *arg)
 {
     const hidden *h = arg;
-    bench_check(h->f, ferry_mover_start(h->m, NULL));
+    check(h->f, ferry_mover_start(h->m, NULL));
     if (ferry_ranks(h->f) == 1)
         bench_pin_not(0);
-    bench_check(h->f, ferry_background_begin(h->f));
+    check(h->f, ferry_background_begin(h->f));
     bench_pin(ferry_rank(h->f));
 }
 
 static void end_hidden(void *arg)
 {
     const hidden *h = arg;
-    bench_check(h->f, ferry_background_end(h->f));
-    bench_check(h->f, ferry_mover_wait(h->m));
+    check(h->f, ferry_background_end(h->f));
+    check(h->f, ferry_mover_wait(h->m));
 }
 
 static double run(ferry *f, ferry_mover *m, uint64_t count, uint64_t warm)
@@ -51,8 +43,8 @@ static double run(ferry *f, ferry_mover *m, uint64_t count, uint64_t warm)
     for (uint64_t i = 0; i < warm + count; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(f, ferry_mover_start(m, NULL));
-        bench_check(f, ferry_mover_wait(m));
+        check(f, ferry_mover_start(m, NULL));
+        check(f, ferry_mover_wait(m));
     }
     return (double)(bench_now() - start);
 }
@@ -71,13 +63,13 @@ static double halo_of(state *s, const bench_job *job, int edge)
     ferry_xarray *x;
     ferry_plan plan = {0};
     ferry_mover *m;
-    bench_check(f, ferry_floorplan_tile(halo.domain, ferry_point_all(n), &blocks));
-    bench_check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
-    bench_check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
-    bench_check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
+    check(f, ferry_floorplan_tile(halo.domain, ferry_point_all(n), &blocks));
+    check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
+    check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
+    check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
     ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     options.deferred = job->kind != BENCH_HALO && job->kind != BENCH_HALO_8;
-    bench_check(f, ferry_mover_bind(f, &plan, x, x, &options, &m));
+    check(f, ferry_mover_bind(f, &plan, x, x, &options, &m));
     double ns;
     if (options.deferred) {
         hidden h = {.f = f, .m = m};
@@ -87,12 +79,12 @@ static double halo_of(state *s, const bench_job *job, int edge)
                            .count = job->count,
                            .sleeps = job->kind == BENCH_EXPOSED_SLEEP};
         double mean = run(f, m, job->count, 2) / (double)job->count;
-        bench_check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, &mean, &mean, 1));
+        check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, &mean, &mean, 1));
         ns = exposed_percent(&e, mean);
     } else {
         ns = run(f, m, job->count, bench_warmup(job));
     }
-    bench_check(f, ferry_mover_free(m));
+    check(f, ferry_mover_free(m));
     ferry_plan_fini(&plan);
     ferry_xarray_destroy(x);
     ferry_floorplan_fini(&blocks);
@@ -116,8 +108,8 @@ static ferry_floorplan slabs(ferry *f, int64_t n, int d)
     ferry_floorplan blocks;
     ferry_point parts = ferry_point_all(1);
     parts.at[d] = ferry_ranks(f);
-    bench_check(f, ferry_floorplan_cut(ferry_region_sized(3, extents), parts, &blocks));
-    bench_check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
+    check(f, ferry_floorplan_cut(ferry_region_sized(3, extents), parts, &blocks));
+    check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
     return blocks;
 }
 
@@ -133,12 +125,12 @@ static double redistribute_to(state *s, const bench_job *job, int d, bool turned
     ferry_xarray *source, *target;
     ferry_plan plan = {0};
     ferry_mover *m;
-    bench_check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
-    bench_check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
-    bench_check(f, ferry_plan_intersect(&plan, &from, &to, &intersection, ferry_rank(f)));
-    bench_check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
+    check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
+    check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
+    check(f, ferry_plan_intersect(&plan, &from, &to, &intersection, ferry_rank(f)));
+    check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
     double ns = run(f, m, job->count, bench_warmup(job));
-    bench_check(f, ferry_mover_free(m));
+    check(f, ferry_mover_free(m));
     ferry_plan_fini(&plan);
     ferry_xarray_destroy(source);
     ferry_xarray_destroy(target);
@@ -164,10 +156,10 @@ static double start_wait(void *context, const bench_job *job)
     ferry_plan plan = {0};
     ferry_xarray *x;
     ferry_mover *m;
-    bench_check(s->f, ferry_xarray_create(s->f, &none, sizeof(double), ferry_point_all(0), &x));
-    bench_check(s->f, ferry_mover_bind(s->f, &plan, x, x, NULL, &m));
+    check(s->f, ferry_xarray_create(s->f, &none, sizeof(double), ferry_point_all(0), &x));
+    check(s->f, ferry_mover_bind(s->f, &plan, x, x, NULL, &m));
     double ns = run(s->f, m, job->count, bench_warmup(job));
-    bench_check(s->f, ferry_mover_free(m));
+    check(s->f, ferry_mover_free(m));
     ferry_xarray_destroy(x);
     return ns;
 }

@@ -24,8 +24,8 @@ typedef struct solver {
 
 static void move(const solver *s, ferry_mover *m)
 {
-    bench_check(s->f, ferry_mover_start(m, NULL));
-    bench_check(s->f, ferry_mover_wait(m));
+    check(s->f, ferry_mover_start(m, NULL));
+    check(s->f, ferry_mover_wait(m));
 }
 
 static ferry_mover *bind(const solver *s, ferry_plan *plan, ferry_xarray *from, ferry_xarray *to,
@@ -34,7 +34,7 @@ static ferry_mover *bind(const solver *s, ferry_plan *plan, ferry_xarray *from, 
     ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m;
     options.operation.reduction = how;
-    bench_check(s->f, ferry_mover_bind(s->f, plan, from, to, &options, &m));
+    check(s->f, ferry_mover_bind(s->f, plan, from, to, &options, &m));
     ferry_plan_fini(plan);
     return m;
 }
@@ -46,15 +46,14 @@ static ferry_mover *bind_halo(const solver *s, ferry_xarray *x, int64_t cells)
     halo.domain = ferry_region_sized(2, (int64_t[]){cells, cells});
     halo.low = halo.high = ferry_point_all(1);
     halo.faces_only = halo.periodic[0] = halo.periodic[1] = true;
-    bench_check(s->f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(s->f)));
+    check(s->f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(s->f)));
     return bind(s, &plan, x, x, FERRY_REPLACE);
 }
 
 static ferry_xarray *array(const solver *s, const ferry_floorplan *blocks, int64_t ghosts)
 {
     ferry_xarray *x;
-    bench_check(s->f,
-                ferry_xarray_create(s->f, blocks, sizeof(double), ferry_point_all(ghosts), &x));
+    check(s->f, ferry_xarray_create(s->f, blocks, sizeof(double), ferry_point_all(ghosts), &x));
     return x;
 }
 
@@ -88,9 +87,9 @@ static void bind_edges(solver *s)
             entry.ratio[e] = e == d ? 1 : 2;
         }
         entry.from = layer(s->fine->blocks.blocks[entry.source].region, d, true);
-        bench_check(s->f, ferry_floorplan_add(&beside, entry.to, a->owner[t]));
+        check(s->f, ferry_floorplan_add(&beside, entry.to, a->owner[t]));
         if (a->owner[t] == a->rank || a->owner[from] == a->rank)
-            bench_check(s->f, ferry_plan_add(&plan, &entry));
+            check(s->f, ferry_plan_add(&plan, &entry));
     }
     s->edge = array(s, &beside, 0);
     s->edges = bind(s, &plan, s->fine, s->edge, FERRY_SUM);
@@ -114,21 +113,21 @@ static void edges(void *arg)
 static void most(void *arg, int64_t *values, int count)
 {
     const solver *s = arg;
-    bench_check(s->f, ferry_allreduce(s->f, FERRY_INT64, FERRY_MAX, values, values, (size_t)count));
+    check(s->f, ferry_allreduce(s->f, FERRY_INT64, FERRY_MAX, values, values, (size_t)count));
 }
 
 static double sum(void *arg, double value)
 {
     const solver *s = arg;
-    bench_check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, &value, &value, 1));
+    check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, &value, &value, 1));
     return value;
 }
 
 /* Frees what is made anew at each change; the fine blocks' values are needed longer. */
 static void free_levels(solver *s)
 {
-    bench_check(s->f, ferry_mover_free(s->halo[1]));
-    bench_check(s->f, ferry_mover_free(s->edges));
+    check(s->f, ferry_mover_free(s->halo[1]));
+    check(s->f, ferry_mover_free(s->edges));
     ferry_xarray_destroy(s->edge);
 }
 
@@ -177,13 +176,13 @@ static ferry_xarray *next_level(const solver *s, bool fine, const int *owner, co
         numbers[t] = (int32_t)blocks.count;
         if (has && !has[t])
             continue;
-        bench_check(s->f, ferry_floorplan_add(&blocks, region_of(s, t, fine), owner[t]));
+        check(s->f, ferry_floorplan_add(&blocks, region_of(s, t, fine), owner[t]));
         if (owner[t] == a->rank)
             grids[here++] = grid_of(s, t, fine);
     }
     ferry_xarray *next;
-    bench_check(s->f, ferry_xarray_create_over(s->f, &blocks, sizeof(double), ferry_point_all(1),
-                                               grids, &next));
+    check(s->f, ferry_xarray_create_over(s->f, &blocks, sizeof(double), ferry_point_all(1), grids,
+                                         &next));
     ferry_floorplan_fini(&blocks);
     free(grids);
     return next;
@@ -204,13 +203,13 @@ static void carry(const solver *s, bool fine, ferry_xarray *next, const int *own
         const ferry_region region = region_of(s, t, fine);
         any = true;
         if (owner[t] == a->rank || a->owner[t] == a->rank)
-            bench_check(s->f, ferry_plan_copy(&plan, to[t], region, from[t], region));
+            check(s->f, ferry_plan_copy(&plan, to[t], region, from[t], region));
     }
     if (!any)
         return;
     ferry_mover *m = bind(s, &plan, fine ? s->fine : s->coarse, next, FERRY_REPLACE);
     move(s, m);
-    bench_check(s->f, ferry_mover_free(m));
+    check(s->f, ferry_mover_free(m));
 }
 
 /* Frees blocks that are here no more. */
@@ -227,7 +226,7 @@ static void change_tiles(solver *s, const int *owner)
     const bench_amr *a = &s->app;
     int32_t *numbers = bench_memory((size_t)(a->n * a->n), sizeof *numbers);
     ferry_xarray *next = next_level(s, false, owner, NULL, numbers);
-    bench_check(s->f, ferry_mover_free(s->halo[0]));
+    check(s->f, ferry_mover_free(s->halo[0]));
     carry(s, false, next, owner, NULL, numbers);
     drop_blocks(s, s->app.coarse, owner, NULL);
     ferry_xarray_destroy(s->coarse);
@@ -266,8 +265,8 @@ static void solver_init(solver *s, int n)
     const int64_t cells = (int64_t)n * TILE;
     bench_amr_init(&s->app, n);
     s->block_of = bench_memory((size_t)(n * n), sizeof *s->block_of);
-    bench_check(s->f, ferry_floorplan_tile(ferry_region_sized(2, (int64_t[]){cells, cells}),
-                                           ferry_point_all(TILE), &s->tiles));
+    check(s->f, ferry_floorplan_tile(ferry_region_sized(2, (int64_t[]){cells, cells}),
+                                     ferry_point_all(TILE), &s->tiles));
     s->coarse = next_level(s, false, s->app.owner, NULL, s->block_of);
     s->halo[0] = bind_halo(s, s->coarse, cells);
     for (size_t i = 0; i < s->coarse->local_count; i++)
@@ -284,7 +283,7 @@ static void free_level(ferry_xarray *level)
 static void solver_fini(solver *s)
 {
     free_levels(s);
-    bench_check(s->f, ferry_mover_free(s->halo[0]));
+    check(s->f, ferry_mover_free(s->halo[0]));
     free_level(s->coarse);
     free_level(s->fine);
     ferry_floorplan_fini(&s->tiles);

@@ -14,22 +14,22 @@ static ferry_floorplan slabs(ferry *f, int dims, const int64_t *extents)
     ferry_floorplan blocks;
     ferry_point parts = ferry_point_all(1);
     parts.at[0] = ferry_ranks(f);
-    bench_check(f, ferry_floorplan_cut(ferry_region_sized(dims, extents), parts, &blocks));
-    bench_check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
+    check(f, ferry_floorplan_cut(ferry_region_sized(dims, extents), parts, &blocks));
+    check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
     return blocks;
 }
 
 static ferry_xarray *array(ferry *f, const ferry_floorplan *blocks, size_t bytes, int64_t ghosts)
 {
     ferry_xarray *x;
-    bench_check(f, ferry_xarray_create(f, blocks, bytes, ferry_point_all(ghosts), &x));
+    check(f, ferry_xarray_create(f, blocks, bytes, ferry_point_all(ghosts), &x));
     return x;
 }
 
 static ferry_mover *bind(ferry *f, ferry_plan *plan, ferry_xarray *from, ferry_xarray *to)
 {
     ferry_mover *m;
-    bench_check(f, ferry_mover_bind(f, plan, from, to, NULL, &m));
+    check(f, ferry_mover_bind(f, plan, from, to, NULL, &m));
     ferry_plan_fini(plan);
     return m;
 }
@@ -43,14 +43,14 @@ static ferry_mover *bind_halo(ferry *f, ferry_xarray *x, bool periodic)
     halo.low = halo.high = ferry_point_all(1);
     halo.faces_only = !periodic;
     halo.periodic[0] = halo.periodic[1] = halo.periodic[2] = periodic;
-    bench_check(f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)));
+    check(f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)));
     return bind(f, &plan, x, x);
 }
 
 static void move(ferry *f, ferry_mover *m)
 {
-    bench_check(f, ferry_mover_start(m, NULL));
-    bench_check(f, ferry_mover_wait(m));
+    check(f, ferry_mover_start(m, NULL));
+    check(f, ferry_mover_wait(m));
 }
 
 /* The one block of this rank, with its ghosts. */
@@ -64,7 +64,7 @@ static bench_slab slab_of(const ferry_xarray *x)
 
 static double sum_of(void *arg, double value)
 {
-    bench_check(arg, ferry_allreduce(arg, FERRY_DOUBLE, FERRY_SUM, &value, &value, 1));
+    check(arg, ferry_allreduce(arg, FERRY_DOUBLE, FERRY_SUM, &value, &value, 1));
     return value;
 }
 
@@ -112,7 +112,7 @@ double bench_mover_redblack(void *context, const bench_job *job)
     if (bench_first_time(job) && !bench_redblack_check(&r.app))
         bench_wrong("red-black");
     double ns = bench_repeat(job, redblack_sweep, &r);
-    bench_check(r.f, ferry_mover_free(r.mover));
+    check(r.f, ferry_mover_free(r.mover));
     ferry_xarray_destroy(u);
     ferry_xarray_destroy(rhs);
     ferry_floorplan_fini(&blocks);
@@ -181,7 +181,7 @@ double bench_mover_mg(void *context, const bench_job *job)
     double ns = bench_repeat(job, mg_cycle, &m);
     for (int k = 1; k <= m.app.top; k++)
         for (int which = 0; which < 2; which++) {
-            bench_check(m.f, ferry_mover_free(m.movers[which][k]));
+            check(m.f, ferry_mover_free(m.movers[which][k]));
             ferry_xarray_destroy(m.arrays[which][k]);
         }
     ferry_xarray_destroy(m.v);
@@ -222,8 +222,7 @@ static ferry_mover *bind_turning(ferry *f, ferry_xarray *from, ferry_xarray *to)
     intersection.permuted = true;
     for (int d = 0; d < 3; d++)
         intersection.axis[d] = (int8_t)(2 - d);
-    bench_check(
-        f, ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &intersection, ferry_rank(f)));
+    check(f, ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &intersection, ferry_rank(f)));
     return bind(f, &plan, from, to);
 }
 
@@ -250,8 +249,8 @@ double bench_mover_ft(void *context, const bench_job *job)
     else if (!bench_ft_check(&t.app))
         bench_wrong("FT");
     double ns = bench_repeat(job, ft_step, &t);
-    bench_check(t.f, ferry_mover_free(t.out));
-    bench_check(t.f, ferry_mover_free(t.back));
+    check(t.f, ferry_mover_free(t.out));
+    check(t.f, ferry_mover_free(t.back));
     ferry_xarray_destroy(space);
     ferry_xarray_destroy(turned);
     ferry_floorplan_fini(&along_z);
@@ -272,13 +271,13 @@ typedef struct summa {
 static void summa_start(void *arg, size_t step)
 {
     summa *s = arg;
-    bench_check(s->f, ferry_mover_start(s->movers[step], NULL));
+    check(s->f, ferry_mover_start(s->movers[step], NULL));
 }
 
 static void summa_wait(void *arg, size_t step)
 {
     summa *s = arg;
-    bench_check(s->f, ferry_mover_wait(s->movers[step]));
+    check(s->f, ferry_mover_wait(s->movers[step]));
 }
 
 static void summa_multiply(void *arg)
@@ -300,8 +299,8 @@ static void bind_steps(summa *s)
     const int64_t n = (int64_t)s->app.n, panel = (int64_t)s->app.panel;
     ferry_floorplan copies = {.dims = 2};
     for (int rank = 0; rank < ferry_ranks(s->f); rank++)
-        bench_check(
-            s->f, ferry_floorplan_add(&copies, ferry_region_sized(2, (int64_t[]){panel, n}), rank));
+        check(s->f,
+              ferry_floorplan_add(&copies, ferry_region_sized(2, (int64_t[]){panel, n}), rank));
     for (int i = 0; i < 2; i++) {
         s->panels[i] = array(s->f, &copies, sizeof(double), 0);
         s->app.panels[i] = s->panels[i]->grids[0].data;
@@ -313,8 +312,8 @@ static void bind_steps(summa *s)
         ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
         ferry_plan plan = {0};
         intersection.shift.at[0] = k * panel;
-        bench_check(s->f, ferry_plan_intersect(&plan, &s->rows->blocks, &copies, &intersection,
-                                               ferry_rank(s->f)));
+        check(s->f, ferry_plan_intersect(&plan, &s->rows->blocks, &copies, &intersection,
+                                         ferry_rank(s->f)));
         ferry_plan_filter(&plan, travels, s);
         s->movers[k] = bind(s->f, &plan, s->rows, s->panels[k % 2]);
     }
@@ -345,7 +344,7 @@ double bench_mover_summa(void *context, const bench_job *job)
         bench_wrong("SUMMA");
     double ns = bench_repeat(job, summa_multiply, &s);
     for (int64_t k = 0; k < n / BENCH_SUMMA_PANEL; k++)
-        bench_check(s.f, ferry_mover_free(s.movers[k]));
+        check(s.f, ferry_mover_free(s.movers[k]));
     free(s.movers);
     ferry_xarray *arrays[] = {a, c, s.rows, s.panels[0], s.panels[1]};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

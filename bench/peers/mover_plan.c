@@ -17,8 +17,7 @@ static ferry_floorplan blocks_of(ferry *f, uint64_t count)
     const int64_t c = (int64_t)count / (a * b);
     ferry_floorplan blocks;
     const int64_t extents[3] = {a * EDGE, b * EDGE, c * EDGE};
-    bench_check(
-        f, ferry_floorplan_tile(ferry_region_sized(3, extents), ferry_point_all(EDGE), &blocks));
+    check(f, ferry_floorplan_tile(ferry_region_sized(3, extents), ferry_point_all(EDGE), &blocks));
     return blocks;
 }
 
@@ -28,13 +27,13 @@ double bench_mover_plan(void *context, const bench_job *job)
     const bool all = job->kind == BENCH_PLAN;
     double ns = 0, bytes = 0;
     ferry_floorplan blocks = blocks_of(f, job->size_bytes);
-    bench_check(f, ferry_floorplan_map_block(&blocks, all ? 1 : RANKS));
+    check(f, ferry_floorplan_map_block(&blocks, all ? 1 : RANKS));
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     halo.low = halo.high = ferry_point_all(1);
     for (uint64_t i = 0; i < job->count; i++) {
         ferry_plan plan = {0};
         uint64_t start = bench_now();
-        bench_check(f, ferry_plan_halo(&plan, &blocks, &halo, all ? 0 : RANKS / 2));
+        check(f, ferry_plan_halo(&plan, &blocks, &halo, all ? 0 : RANKS / 2));
         ns += (double)(bench_now() - start);
         bytes =
             (double)(blocks.capacity * sizeof *blocks.blocks + plan.capacity * plan.entry_bytes);

@@ -5,9 +5,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
-
-/* Ends the team on an error. */
-void bench_check(ferry *f, int error);
+#include "peers/check.h"
 
 double bench_mover_redblack(void *context, const bench_job *job);
 double bench_mover_mg(void *context, const bench_job *job);

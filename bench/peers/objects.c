@@ -6,18 +6,10 @@
 
 #include "peers/objects_side.h"
 
-void bench_check(ferry *f, int error)
-{
-    if (error < 0) {
-        fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-        exit(1);
-    }
-}
-
 void bench_until(state *s, uint64_t arrived)
 {
     while (s->arrived < arrived)
-        bench_check(s->f, ferry_poll(s->f));
+        check(s->f, ferry_poll(s->f));
 }
 
 item *bench_item(size_t size_bytes)
@@ -33,7 +25,7 @@ item *bench_item(size_t size_bytes)
 item *bench_shared_item(ferry *f, size_t size_bytes)
 {
     void *out;
-    bench_check(f, ferry_alloc(f, sizeof(item) + size_bytes, &out));
+    check(f, ferry_alloc(f, sizeof(item) + size_bytes, &out));
     item *i = out;
     i->size_bytes = size_bytes;
     memset(i->bytes, 1, size_bytes);
@@ -53,8 +45,8 @@ static void register_types(state *s)
     ferry_object_ops shared = ops;
     ferry *f = s->f;
     shared.flags = FERRY_OBJECT_SHARED;
-    bench_check(f, ferry_object_type_register(f, &ops, &s->type));
-    bench_check(f, ferry_object_type_register(f, &shared, &s->shared_type));
+    check(f, ferry_object_type_register(f, &ops, &s->type));
+    check(f, ferry_object_type_register(f, &shared, &s->shared_type));
 }
 
 void bench_objects_register(state *s)
@@ -67,10 +59,10 @@ void bench_objects_register(state *s)
 static void create_objects(state *s)
 {
     ferry *f = s->f;
-    bench_check(f, ferry_object_create(f, s->type, bench_item(64), &s->own));
+    check(f, ferry_object_create(f, s->type, bench_item(64), &s->own));
     for (int rank = 0; rank < ferry_ranks(f) && rank < 2; rank++) {
         s->objects[rank] = s->own;
-        bench_check(f, ferry_broadcast(f, rank, &s->objects[rank], sizeof s->objects[rank]));
+        check(f, ferry_broadcast(f, rank, &s->objects[rank], sizeof s->objects[rank]));
     }
 }
 

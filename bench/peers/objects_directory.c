@@ -34,7 +34,7 @@ static void fill_directory(state *s, uint64_t creators)
         fy_table_remove(&objects->directory, fy_entry_find(objects, names[i]));
     for (uint64_t i = 0; i < ENTRIES; i++) {
         names[i] = name_of(i * 7919 % ENTRIES, creators);
-        bench_check(s->f, fy_entry_make(objects, names[i], &entry));
+        check(s->f, fy_entry_make(objects, names[i], &entry));
     }
     s->creators = creators;
 }

@@ -16,7 +16,7 @@ enum { BATCH = 32 };
 static void until_waiting(state *s, uint64_t arrived)
 {
     while (s->arrived < arrived)
-        bench_check(s->f, ferry_wait(s->f, FERRY_FOREVER));
+        check(s->f, ferry_wait(s->f, FERRY_FOREVER));
 }
 
 static void on_call(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
@@ -49,7 +49,7 @@ static double local(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f, ferry_object_send(s->f, s->own, &m, NULL));
+        check(s->f, ferry_object_send(s->f, s->own, &m, NULL));
         if (i % BATCH == BATCH - 1 || i + 1 == warm + job->count)
             bench_until(s, base + i + 1);
     }
@@ -75,7 +75,7 @@ static void on_ping(ferry *f, ferry_object object, void *data, int source, const
     (void)source;
     s->arrived++;
     if (s->rank == 1)
-        bench_check(f, ferry_object_send(f, s->objects[0], m, NULL));
+        check(f, ferry_object_send(f, s->objects[0], m, NULL));
 }
 
 static void on_pong(ferry *f, int source, const ferry_message *m)
@@ -83,7 +83,7 @@ static void on_pong(ferry *f, int source, const ferry_message *m)
     state *s = ferry_user_data(f);
     s->arrived++;
     if (s->rank == 1)
-        bench_check(f, ferry_request_send(f, source, m, NULL));
+        check(f, ferry_request_send(f, source, m, NULL));
 }
 
 double bench_round_trips(state *s, const bench_job *job, bool objects)
@@ -95,8 +95,8 @@ double bench_round_trips(state *s, const bench_job *job, bool objects)
     for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f, objects ? ferry_object_send(s->f, s->objects[1], &m, NULL)
-                                  : ferry_request_send(s->f, 1, &m, NULL));
+        check(s->f, objects ? ferry_object_send(s->f, s->objects[1], &m, NULL)
+                            : ferry_request_send(s->f, 1, &m, NULL));
         bench_until(s, base + i + 1);
     }
     return (double)(bench_now() - start);
@@ -123,7 +123,7 @@ static void on_read(ferry *f, ferry_object object, void *data, int source, const
     for (size_t i = 0; i < m->size_bytes / sizeof *words; i++)
         sum += words[i];
     const ferry_message answer = {.handler = s->arrival, .word_count = 1, .words = {sum}};
-    bench_check(f, ferry_request_send(f, source, &answer, NULL));
+    check(f, ferry_request_send(f, source, &answer, NULL));
 }
 
 static void on_free(ferry *f, void *arg, const ferry_receipt *receipt)
@@ -146,13 +146,13 @@ static double lend(state *s, const bench_job *job, uint64_t *data)
         if (i == warm)
             start = bench_now();
         data[i % (job->size_bytes / sizeof *data)] = i;
-        bench_check(s->f, ferry_object_send(s->f, s->objects[1], &m, &track));
+        check(s->f, ferry_object_send(s->f, s->objects[1], &m, &track));
         bench_until(s, base + i + 1);
         while (submitted <= i)
-            bench_check(s->f, ferry_poll(s->f));
+            check(s->f, ferry_poll(s->f));
     }
     uint64_t end = bench_now();
-    bench_check(s->f, ferry_barrier(s->f));
+    check(s->f, ferry_barrier(s->f));
     return (double)(end - start);
 }
 
@@ -160,10 +160,10 @@ static double lend_shared(void *context, const bench_job *job)
 {
     state *s = context;
     void *data;
-    bench_check(s->f, ferry_alloc(s->f, job->size_bytes, &data));
+    check(s->f, ferry_alloc(s->f, job->size_bytes, &data));
     memset(data, 1, job->size_bytes);
     double ns = lend(s, job, data);
-    bench_check(s->f, ferry_free(s->f, data));
+    check(s->f, ferry_free(s->f, data));
     return ns;
 }
 
@@ -184,7 +184,7 @@ static void on_pass(ferry *f, ferry_object object, void *data, int source, const
     (void)data;
     (void)source;
     (void)m;
-    bench_check(f, ferry_request_send(f, 0, &(ferry_message){.handler = s->arrival}, NULL));
+    check(f, ferry_request_send(f, 0, &(ferry_message){.handler = s->arrival}, NULL));
 }
 
 static void on_relay(ferry *f, int source, const ferry_message *m)
@@ -194,7 +194,7 @@ static void on_relay(ferry *f, int source, const ferry_message *m)
     (void)source;
     if (s->rank == 2)
         next.handler = s->arrival;
-    bench_check(f, ferry_request_send(f, s->rank == 2 ? 0 : 2, &next, NULL));
+    check(f, ferry_request_send(f, s->rank == 2 ? 0 : 2, &next, NULL));
 }
 
 static void on_arrival(ferry *f, int source, const ferry_message *m)
@@ -211,11 +211,11 @@ static ferry_object *moved_objects(state *s, uint64_t count)
     if (!all)
         exit(1);
     for (uint64_t i = 0; i < count && s->rank == 1; i++) {
-        bench_check(s->f, ferry_object_create(s->f, s->type, bench_item(64), &all[i]));
-        bench_check(s->f, ferry_object_move(s->f, all[i], 2));
+        check(s->f, ferry_object_create(s->f, s->type, bench_item(64), &all[i]));
+        check(s->f, ferry_object_move(s->f, all[i], 2));
     }
-    bench_check(s->f, ferry_broadcast(s->f, 1, all, count * sizeof *all));
-    bench_check(s->f, ferry_quiesce(s->f));
+    check(s->f, ferry_broadcast(s->f, 1, all, count * sizeof *all));
+    check(s->f, ferry_quiesce(s->f));
     return all;
 }
 
@@ -236,20 +236,19 @@ static double forward(void *context, const bench_job *job)
     for (uint64_t i = 0; i < total && s->rank == 0; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f,
-                    ferry_object_send(s->f, all[i], &(ferry_message){.handler = s->pass}, NULL));
+        check(s->f, ferry_object_send(s->f, all[i], &(ferry_message){.handler = s->pass}, NULL));
         until_waiting(s, base + i + 1);
     }
     uint64_t end = bench_now();
-    bench_check(s->f, ferry_quiesce(s->f));
+    check(s->f, ferry_quiesce(s->f));
     if (s->rank == 1 && forwarded(s) - before != total) {
         (void)fprintf(stderr, "forward: %llu of %llu messages were forwarded\n",
                       (unsigned long long)(forwarded(s) - before), (unsigned long long)total);
         exit(1);
     }
     for (uint64_t i = 0; i < total && s->rank == 2; i++)
-        bench_check(s->f, ferry_object_destroy(s->f, all[i]));
-    bench_check(s->f, ferry_quiesce(s->f));
+        check(s->f, ferry_object_destroy(s->f, all[i]));
+    check(s->f, ferry_quiesce(s->f));
     free(all);
     return (double)(end - start);
 }
@@ -261,24 +260,24 @@ static double relay(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f, ferry_request_send(s->f, 1, &(ferry_message){.handler = s->relay}, NULL));
+        check(s->f, ferry_request_send(s->f, 1, &(ferry_message){.handler = s->relay}, NULL));
         until_waiting(s, base + i + 1);
     }
     uint64_t end = bench_now();
-    bench_check(s->f, ferry_barrier(s->f));
+    check(s->f, ferry_barrier(s->f));
     return (double)(end - start);
 }
 
 void bench_objects_messages_register(state *s)
 {
     ferry *f = s->f;
-    bench_check(f, ferry_object_handler_register(f, "call", on_call, &s->call));
-    bench_check(f, ferry_object_handler_register(f, "ping", on_ping, &s->ping));
-    bench_check(f, ferry_object_handler_register(f, "read", on_read, &s->read));
-    bench_check(f, ferry_object_handler_register(f, "pass", on_pass, &s->pass));
-    bench_check(f, ferry_handler_register(f, "pong", on_pong, &s->pong));
-    bench_check(f, ferry_handler_register(f, "relay", on_relay, &s->relay));
-    bench_check(f, ferry_handler_register(f, "arrival", on_arrival, &s->arrival));
+    check(f, ferry_object_handler_register(f, "call", on_call, &s->call));
+    check(f, ferry_object_handler_register(f, "ping", on_ping, &s->ping));
+    check(f, ferry_object_handler_register(f, "read", on_read, &s->read));
+    check(f, ferry_object_handler_register(f, "pass", on_pass, &s->pass));
+    check(f, ferry_handler_register(f, "pong", on_pong, &s->pong));
+    check(f, ferry_handler_register(f, "relay", on_relay, &s->relay));
+    check(f, ferry_handler_register(f, "arrival", on_arrival, &s->arrival));
 }
 
 void bench_objects_messages(bench_team *team, bool reference)

@@ -20,8 +20,8 @@ static void on_go(ferry *f, ferry_object object, void *data, int source, const f
     if (m->words[0] == 0)
         return;
     ferry_message next = {.handler = s->go, .word_count = 1, .words = {m->words[0] - 1}};
-    bench_check(f, ferry_object_send(f, object, &next, NULL));
-    bench_check(f, ferry_object_move(f, object, !s->rank));
+    check(f, ferry_object_send(f, object, &next, NULL));
+    check(f, ferry_object_move(f, object, !s->rank));
 }
 
 /* An even number of migrations, from rank 0 and back; `arrived` becomes what it is then. */
@@ -29,7 +29,7 @@ static void travel(state *s, ferry_object object, uint64_t count, uint64_t *arri
 {
     ferry_message go = {.handler = s->go, .word_count = 1, .words = {2 * count}};
     if (s->rank == 0)
-        bench_check(s->f, ferry_object_send(s->f, object, &go, NULL));
+        check(s->f, ferry_object_send(s->f, object, &go, NULL));
     *arrived += count + (s->rank == 0);
     bench_until(s, *arrived);
 }
@@ -39,13 +39,13 @@ static double make_travel(state *s, const bench_job *job, ferry_object_type type
     ferry_object object = {0};
     uint64_t arrived = s->arrived;
     if (s->rank == 0)
-        bench_check(s->f, ferry_object_create(s->f, type, cargo, &object));
+        check(s->f, ferry_object_create(s->f, type, cargo, &object));
     travel(s, object, bench_warmup(job), &arrived);
     uint64_t start = bench_now();
     travel(s, object, job->count, &arrived);
     uint64_t end = bench_now();
     if (s->rank == 0)
-        bench_check(s->f, ferry_object_destroy(s->f, object));
+        check(s->f, ferry_object_destroy(s->f, object));
     return (double)(end - start);
 }
 
@@ -71,13 +71,12 @@ static uint64_t take_out(state *s, const bench_job *job, uint64_t count)
     ferry_object objects[BATCH];
     size_t used = 0;
     for (uint64_t i = 0; i < count; i++)
-        bench_check(s->f,
-                    ferry_object_create(s->f, s->type, bench_item(job->size_bytes), &objects[i]));
+        check(s->f, ferry_object_create(s->f, s->type, bench_item(job->size_bytes), &objects[i]));
     ferry_move_info info[BATCH];
     void *data[BATCH];
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < count; i++)
-        bench_check(s->f, ferry_object_uninstall(s->f, objects[i], !s->rank, &info[i], &data[i]));
+        check(s->f, ferry_object_uninstall(s->f, objects[i], !s->rank, &info[i], &data[i]));
     uint64_t passed = bench_now() - start;
     for (uint64_t i = 0; i < count; i++) {
         if (info[i].size_bytes > INFO_BYTES_MAX)
@@ -93,7 +92,7 @@ static uint64_t take_out(state *s, const bench_job *job, uint64_t count)
                              .words = {count, job->size_bytes},
                              .data = infos,
                              .size_bytes = used};
-    bench_check(s->f, ferry_request_send(s->f, !s->rank, &m, NULL));
+    check(s->f, ferry_request_send(s->f, !s->rank, &m, NULL));
     return passed;
 }
 
@@ -112,12 +111,12 @@ static void on_put_in(ferry *f, int source, const ferry_message *m)
     }
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < count; i++)
-        bench_check(f, ferry_object_install(f, &info[i], items[i], source));
+        check(f, ferry_object_install(f, &info[i], items[i], source));
     s->install_ns += bench_now() - start;
     for (uint64_t i = 0; i < count; i++) {
         ferry_object object;
         memcpy(&object, info[i].bytes, sizeof object); /* the name stands first */
-        bench_check(f, ferry_object_destroy(f, object));
+        check(f, ferry_object_destroy(f, object));
     }
 }
 
@@ -130,7 +129,7 @@ static double carry_objects(state *s, const bench_job *job, int from)
         uint64_t count = left < BATCH ? left : BATCH;
         if (s->rank == from)
             passed += take_out(s, job, count);
-        bench_check(s->f, ferry_quiesce(s->f));
+        check(s->f, ferry_quiesce(s->f));
         left -= count;
     }
     return (double)(s->rank == from ? passed : s->install_ns);
@@ -174,7 +173,7 @@ void bench_carry_on(state *s, uint64_t left)
                        .words = {left},
                        .data = s->packed,
                        .size_bytes = size_bytes};
-    bench_check(s->f, ferry_request_send(s->f, !s->rank, &m, NULL));
+    check(s->f, ferry_request_send(s->f, !s->rank, &m, NULL));
 }
 
 static void on_carry(ferry *f, int source, const ferry_message *m)
@@ -225,9 +224,9 @@ static double tell(void *context, const bench_job *job)
 void bench_objects_moves_register(state *s)
 {
     ferry *f = s->f;
-    bench_check(f, ferry_object_handler_register(f, "go", on_go, &s->go));
-    bench_check(f, ferry_handler_register(f, "carry", on_carry, &s->carry));
-    bench_check(f, ferry_handler_register(f, "put_in", on_put_in, &s->put_in));
+    check(f, ferry_object_handler_register(f, "go", on_go, &s->go));
+    check(f, ferry_handler_register(f, "carry", on_carry, &s->carry));
+    check(f, ferry_handler_register(f, "put_in", on_put_in, &s->put_in));
 }
 
 void bench_objects_moves(bench_team *team, bool reference)

@@ -7,6 +7,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
+#include "peers/check.h"
 
 enum { BALLAST_BYTES = 64 << 10 };
 
@@ -32,9 +33,6 @@ typedef struct state {
     unsigned char ballast[BALLAST_BYTES];
     struct work *work; /* ranks that this one drives */
 } state;
-
-/* Ends the team on an error. */
-void bench_check(ferry *f, int error);
 
 /* Polls until so many messages have arrived. */
 void bench_until(state *s, uint64_t arrived);

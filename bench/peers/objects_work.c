@@ -36,7 +36,7 @@ static void open_rank(work *w, int rank, const ferry_options *options)
     s->rank = rank;
     ferry_user_data_set(s->f, s);
     bench_objects_register(s);
-    bench_check(s->f, ferry_object_create(s->f, s->type, bench_item(sizeof(uint64_t)), &s->own));
+    check(s->f, ferry_object_create(s->f, s->type, bench_item(sizeof(uint64_t)), &s->own));
 }
 
 /* Polls all ranks but the one that waits, then that one, until it has seen so many arrivals. */
@@ -44,7 +44,7 @@ static void drive(work *w, int ranks, int waiting, uint64_t arrived)
 {
     while (w->ranks[waiting].arrived < arrived)
         for (int i = 1; i <= ranks; i++)
-            bench_check(w->ranks[0].f, ferry_poll(w->ranks[(waiting + i) % ranks].f));
+            check(w->ranks[0].f, ferry_poll(w->ranks[(waiting + i) % ranks].f));
 }
 
 /* Until none of them has anything left to do. */
@@ -103,8 +103,8 @@ static double round_trips(work *w, const bench_job *job, bool objects)
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f, objects ? ferry_object_send(s->f, s->objects[1], &m, NULL)
-                                  : ferry_request_send(s->f, 1, &m, NULL));
+        check(s->f, objects ? ferry_object_send(s->f, s->objects[1], &m, NULL)
+                            : ferry_request_send(s->f, 1, &m, NULL));
         drive(w, 2, 0, base + i + 1);
     }
     return (double)(bench_now() - start);
@@ -128,10 +128,10 @@ static ferry_object *moved_objects(work *w, uint64_t count)
     ferry_object *all = calloc(count, sizeof *all);
     require(all == NULL);
     for (uint64_t i = 0; i < count; i++) {
-        bench_check(creator, ferry_object_create(creator, w->ranks[1].type,
-                                                 bench_item(sizeof(uint64_t)), &all[i]));
-        bench_check(creator, ferry_object_move(creator, all[i], 2));
-        bench_check(creator, ferry_poll(w->ranks[2].f));
+        check(creator, ferry_object_create(creator, w->ranks[1].type, bench_item(sizeof(uint64_t)),
+                                           &all[i]));
+        check(creator, ferry_object_move(creator, all[i], 2));
+        check(creator, ferry_poll(w->ranks[2].f));
     }
     settle(w);
     return all;
@@ -147,14 +147,14 @@ static double forward(void *context, const bench_job *job)
     for (uint64_t i = 0; i < total; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f, ferry_object_send(s->f, all[i], &m, NULL));
+        check(s->f, ferry_object_send(s->f, all[i], &m, NULL));
         drive(w, RANKS, 0, base + i + 1);
     }
     uint64_t end = bench_now();
     settle(w);
     for (uint64_t i = 0; i < total; i++) {
-        bench_check(s->f, ferry_object_destroy(w->ranks[2].f, all[i]));
-        bench_check(s->f, ferry_poll(w->ranks[1].f));
+        check(s->f, ferry_object_destroy(w->ranks[2].f, all[i]));
+        check(s->f, ferry_poll(w->ranks[1].f));
     }
     settle(w);
     free(all);
@@ -170,7 +170,7 @@ static double relay(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
-        bench_check(s->f, ferry_request_send(s->f, 1, &m, NULL));
+        check(s->f, ferry_request_send(s->f, 1, &m, NULL));
         drive(w, RANKS, 0, base + i + 1);
     }
     return (double)(bench_now() - start);
@@ -181,7 +181,7 @@ static void travel(work *w, ferry_object object, uint64_t count)
 {
     state *s = &w->ranks[0];
     const ferry_message go = {.handler = s->go, .word_count = 1, .words = {2 * count}};
-    bench_check(s->f, ferry_object_send(s->f, object, &go, NULL));
+    check(s->f, ferry_object_send(s->f, object, &go, NULL));
     drive(w, 2, 0, s->arrived + count + 1);
 }
 
@@ -189,12 +189,12 @@ static double make_travel(work *w, const bench_job *job, ferry_object_type type,
 {
     ferry *f = w->ranks[0].f;
     ferry_object object;
-    bench_check(f, ferry_object_create(f, type, cargo, &object));
+    check(f, ferry_object_create(f, type, cargo, &object));
     travel(w, object, bench_warmup(job));
     uint64_t start = bench_now();
     travel(w, object, job->count);
     uint64_t end = bench_now();
-    bench_check(f, ferry_object_destroy(f, object));
+    check(f, ferry_object_destroy(f, object));
     settle(w);
     return (double)(end - start);
 }

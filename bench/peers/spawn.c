@@ -5,6 +5,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
+#include "peers/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +33,6 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
     state *s = arg;
     (void)f;
     s->left = s->left || !event->joined;
-}
-
-static void check(ferry *f, int error)
-{
-    if (error >= 0)
-        return;
-    fprintf(stderr, "bench: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
-    exit(1);
 }
 
 static double spawn_rank(void *context, const bench_job *job)

@@ -10,6 +10,7 @@
 #include <ferry/ferry.h>
 
 #include "common/team.h"
+#include "peers/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +31,6 @@ typedef struct state {
     unsigned char *own;
     uint64_t flag;
 } state;
-
-static void check(ferry *f, int error)
-{
-    if (error < 0) {
-        fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
-        exit(1);
-    }
-}
 
 static double put(void *context, const bench_job *job)
 {
