@@ -56,8 +56,8 @@ static void check_prediction(const model_tasks *tasks, const fy_fit *fit, int ra
     model_parameters p = model_parameters_default();
     double even = fmax(tasks->total / ranks, tasks->seconds[tasks->count - 1]);
     model_prediction none, is;
-    check(model_predict(tasks, fit, &p, ranks, MODEL_NONE, &none), "memory", tasks, ranks);
-    for (int k = 0; k < MODEL_SCHEDULERS; k++) {
+    check(model_predict(tasks, fit, &p, ranks, FY_PLAY_NONE, &none), "memory", tasks, ranks);
+    for (int k = 0; k < FY_PLAY_SCHEDULERS; k++) {
         check(model_predict(tasks, fit, &p, ranks, (model_scheduler)k, &is), "memory", tasks,
               ranks);
         double lower = is.lower.total, upper = is.upper.total;

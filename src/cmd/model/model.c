@@ -125,7 +125,7 @@ static bool read_all(const request *r, const char *path, model_report *report)
 static bool predict_all(model_report *report)
 {
     for (int i = 0; i < report->run_count; i++)
-        for (int k = 0; k < MODEL_SCHEDULERS; k++)
+        for (int k = 0; k < FY_PLAY_SCHEDULERS; k++)
             if (!model_predict(&report->tasks, &report->fit, &report->parameters,
                                report->runs[i].ranks, (model_scheduler)k,
                                &report->runs[i].predictions[k])) {

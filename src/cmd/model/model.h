@@ -11,39 +11,15 @@
 #include <stdio.h>
 
 #include "base/fit.h"
+#include "base/play.h"
 
 enum { MODEL_ERROR_BYTES = 4608, MODEL_RANKS_MAX = 1 << 20, MODEL_RUNS_MAX = 32 };
 
-/* The times of all tasks, the lightest first. */
-typedef struct model_tasks {
-    double *seconds;
-    size_t count;
-    double total;
-} model_tasks;
+typedef fy_play_tasks model_tasks;
+typedef fy_play_costs model_parameters;
+typedef fy_play_scheduler model_scheduler;
 
-/* The costs of a message, a poll and a move. Times in seconds, sizes in bytes. */
-typedef struct model_parameters {
-    double quantum;       /* between two polls while a task runs; 0: a message wakes the poller */
-    double poll, change;  /* one poll; one switch of threads */
-    double startup, byte; /* a message takes `startup` + its bytes * `byte` */
-    double reply, decide; /* the runtime's work on a reply; its choice of a partner */
-    double uninstall, pack, unpack, install;
-    double request_bytes, task_bytes;
-    double messages, message_bytes; /* what one task sends */
-    double message_work;            /* the work of a task on a message that it gets */
-    double neighbours;              /* how many ranks diffusion asks at a time */
-    double overlap;                 /* subtracted from the run time, (6.6) */
-} model_parameters;
-
-typedef enum model_scheduler {
-    MODEL_NONE,
-    MODEL_DIFFUSION,
-    MODEL_STEALING,
-    MODEL_FERRY,
-    MODEL_SCHEDULERS
-} model_scheduler;
-
-extern const char *const model_scheduler_names[MODEL_SCHEDULERS];
+extern const char *const model_scheduler_names[FY_PLAY_SCHEDULERS];
 
 /* The terms of (6.6), for the rank that ends last. */
 typedef struct model_terms {
@@ -54,7 +30,7 @@ typedef struct model_terms {
 typedef struct model_prediction {
     model_terms lower, upper;
     double average;
-    double played;     /* the run time of the schedule that model_play simulates */
+    double played;     /* the run time of the schedule that fy_play simulates */
     size_t migrations; /* of all ranks in that schedule */
 } model_prediction;
 
@@ -91,15 +67,5 @@ bool model_parameters_parse(FILE *file, const char *name, model_parameters *p,
 /* Predicts the run time on `ranks`, from 1 to MODEL_RANKS_MAX. False: no memory. */
 bool model_predict(const model_tasks *tasks, const fy_fit *fit, const model_parameters *p,
                    int ranks, model_scheduler scheduler, model_prediction *out);
-
-/* Simulates the schedule, task by task (play.c). False: no memory. */
-bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
-                model_scheduler scheduler, double *makespan, size_t *migrations);
-
-/* The cost of one attempt to find a task, for the rank that asks, (6.18). */
-double model_attempt(const model_parameters *p, model_scheduler scheduler);
-
-/* The first task of a rank, if each rank has an equal block of `count` tasks, in their order. */
-size_t model_block_begin(size_t count, int ranks, int rank);
 
 #endif

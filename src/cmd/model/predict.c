@@ -8,25 +8,12 @@
 
 #include "cmd/model/model.h"
 
-const char *const model_scheduler_names[MODEL_SCHEDULERS] = {
-    [MODEL_NONE] = "none",
-    [MODEL_DIFFUSION] = "diffusion",
-    [MODEL_STEALING] = "stealing",
-    [MODEL_FERRY] = "ferry",
+const char *const model_scheduler_names[FY_PLAY_SCHEDULERS] = {
+    [FY_PLAY_NONE] = "none",
+    [FY_PLAY_DIFFUSION] = "diffusion",
+    [FY_PLAY_STEALING] = "stealing",
+    [FY_PLAY_FERRY] = "ferry",
 };
-
-size_t model_block_begin(size_t count, int ranks, int rank)
-{
-    size_t each = count / (size_t)ranks, more = count % (size_t)ranks, at = (size_t)rank;
-    return at * each + (at < more ? at : more);
-}
-
-double model_attempt(const model_parameters *p, model_scheduler scheduler)
-{
-    double asked = scheduler == MODEL_DIFFUSION ? p->neighbours : 1;
-    double wait = scheduler == MODEL_FERRY ? 0 : p->quantum / 2;
-    return asked * p->startup + p->byte * p->request_bytes + wait + p->reply;
-}
 
 /* The values that both bounds of a prediction use. */
 typedef struct setting {
@@ -45,8 +32,8 @@ static double heaviest_block(const model_tasks *tasks, int ranks)
     double heaviest = 0;
     for (int i = 0; i < ranks; i++) {
         double sum = 0;
-        size_t end = model_block_begin(tasks->count, ranks, i + 1);
-        for (size_t k = model_block_begin(tasks->count, ranks, i); k < end; k++)
+        size_t end = fy_play_block(tasks->count, ranks, i + 1);
+        for (size_t k = fy_play_block(tasks->count, ranks, i); k < end; k++)
             sum += tasks->seconds[tasks->count - 1 - k];
         heaviest = fmax(heaviest, sum);
     }
@@ -109,7 +96,7 @@ static void bounds_by_classes(const setting *s, model_prediction *out)
 {
     const model_tasks *tasks = s->tasks;
     size_t gamma = s->fit->gamma;
-    double asked = s->attempt == model_attempt(s->p, MODEL_STEALING) ? 1 : s->p->neighbours;
+    double asked = s->attempt == fy_play_attempt(s->p, FY_PLAY_STEALING) ? 1 : s->p->neighbours;
     const setting whole = rounded(s);
     double farthest = s->attempt * (ceil((whole.light - 1) / asked) + 1);
     out->lower = bound(s, s->attempt, false, tasks->seconds[gamma], tasks->seconds[0]);
@@ -138,7 +125,7 @@ static setting make_setting(const model_tasks *tasks, const fy_fit *fit, const m
     s.heavy = share * ranks;
     s.light = ranks - s.heavy;
     s.each = (double)tasks->count / ranks;
-    s.attempt = model_attempt(p, scheduler);
+    s.attempt = fy_play_attempt(p, scheduler);
     s.unbalanced = heaviest_block(tasks, ranks);
     s.even = fmax(tasks->total / ranks, tasks->seconds[tasks->count - 1]);
     return s;
@@ -149,10 +136,10 @@ bool model_predict(const model_tasks *tasks, const fy_fit *fit, const model_para
 {
     setting s = make_setting(tasks, fit, p, ranks, scheduler);
     *out = (model_prediction){0};
-    if (scheduler == MODEL_NONE || ranks == 1 || fit->uniform) {
+    if (scheduler == FY_PLAY_NONE || ranks == 1 || fit->uniform) {
         out->lower = terms_of(&s, s.unbalanced, ceil(s.each), 0, true);
         out->upper = out->lower;
-    } else if (scheduler == MODEL_FERRY) {
+    } else if (scheduler == FY_PLAY_FERRY) {
         bounds_by_list(&s, out);
     } else {
         bounds_by_classes(&s, out);
@@ -160,5 +147,5 @@ bool model_predict(const model_tasks *tasks, const fy_fit *fit, const model_para
     if (out->upper.total < out->lower.total)
         out->upper = out->lower;
     out->average = (out->lower.total + out->upper.total) / 2;
-    return model_play(tasks, p, ranks, scheduler, &out->played, &out->migrations);
+    return fy_play(tasks, p, ranks, scheduler, &out->played, &out->migrations);
 }

@@ -65,7 +65,7 @@ static void print_run(FILE *out, const model_report *r, const model_run *run)
             run->ranks == 1 ? "" : "s", model_show(mean, even));
     fprintf(out, "  %-10s %11s %11s %11s %11s %11s %11s\n", "scheduler", "lower", "average",
             "upper", "played", "efficiency", "migrations");
-    for (int i = 0; i < MODEL_SCHEDULERS; i++) {
+    for (int i = 0; i < FY_PLAY_SCHEDULERS; i++) {
         const model_prediction *p = &run->predictions[i];
         fprintf(out, "  %-10s %11s %11s %11s %11s %10.1f%% %11zu\n", model_scheduler_names[i],
                 model_show(text[0], p->lower.total), model_show(text[1], p->average),
@@ -81,7 +81,7 @@ static void print_terms(FILE *out, const model_run *run)
     for (int k = 0; k < TERM_COUNT; k++)
         fprintf(out, " %10s", terms[k].name);
     fprintf(out, " %10s\n", "moves");
-    for (int i = 0; i < MODEL_SCHEDULERS; i++)
+    for (int i = 0; i < FY_PLAY_SCHEDULERS; i++)
         for (int upper = 0; upper < 2; upper++) {
             const model_prediction *p = &run->predictions[i];
             const model_terms *t = upper ? &p->upper : &p->lower;
@@ -132,9 +132,9 @@ void model_print_json(FILE *out, const model_report *r)
     for (int i = 0; i < r->run_count; i++) {
         fprintf(out, "%s\n  {\"ranks\": %d, \"predictions\": [\n", i > 0 ? "," : "",
                 r->runs[i].ranks);
-        for (int k = 0; k < MODEL_SCHEDULERS; k++) {
+        for (int k = 0; k < FY_PLAY_SCHEDULERS; k++) {
             json_prediction(out, k, &r->runs[i].predictions[k]);
-            fprintf(out, k + 1 < MODEL_SCHEDULERS ? ",\n" : "]}");
+            fprintf(out, k + 1 < FY_PLAY_SCHEDULERS ? ",\n" : "]}");
         }
     }
     fprintf(out, "]}\n");
@@ -144,7 +144,7 @@ void model_print_csv(FILE *out, const model_report *r)
 {
     fprintf(out, "ranks,scheduler,lower_s,average_s,upper_s,played_s,migrations\n");
     for (int i = 0; i < r->run_count; i++)
-        for (int k = 0; k < MODEL_SCHEDULERS; k++) {
+        for (int k = 0; k < FY_PLAY_SCHEDULERS; k++) {
             const model_prediction *p = &r->runs[i].predictions[k];
             fprintf(out, "%d,%s,%.9g,%.9g,%.9g,%.9g,%zu\n", r->runs[i].ranks,
                     model_scheduler_names[k], p->lower.total, p->average, p->upper.total, p->played,

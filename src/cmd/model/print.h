@@ -6,7 +6,7 @@
 
 typedef struct model_run {
     int ranks;
-    model_prediction predictions[MODEL_SCHEDULERS];
+    model_prediction predictions[FY_PLAY_SCHEDULERS];
 } model_run;
 
 typedef struct model_report {

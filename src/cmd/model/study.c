@@ -108,7 +108,7 @@ static bool cut(const model_tasks *from, size_t count, model_tasks *out)
 }
 
 static bool predict(const model_report *r, const model_study *s, const char *value, int ranks,
-                    model_prediction out[MODEL_SCHEDULERS])
+                    model_prediction out[FY_PLAY_SCHEDULERS])
 {
     char error[MODEL_ERROR_BYTES];
     model_tasks tasks = r->tasks;
@@ -123,7 +123,7 @@ static bool predict(const model_report *r, const model_study *s, const char *val
                           : cut(&r->tasks, each * (size_t)ranks, &tasks);
     if (good) {
         fy_fit fit = model_fit_tasks(&tasks);
-        for (int k = 0; k < MODEL_SCHEDULERS && good; k++)
+        for (int k = 0; k < FY_PLAY_SCHEDULERS && good; k++)
             good = model_predict(&tasks, &fit, &p, ranks, (model_scheduler)k, &out[k]);
     }
     if (each > 0)
@@ -145,7 +145,7 @@ static void print_row(FILE *out, const model_study *s, study_form form, int rank
     char text[MODEL_SHOWN_BYTES];
     if (form == STUDY_TABLE)
         fprintf(out, "  %-12s", value);
-    for (int k = 0; k < MODEL_SCHEDULERS; k++, p++) {
+    for (int k = 0; k < FY_PLAY_SCHEDULERS; k++, p++) {
         if (form == STUDY_TABLE)
             fprintf(out, " %12s", model_show(text, p->played));
         else if (form == STUDY_CSV)
@@ -158,7 +158,8 @@ static void print_row(FILE *out, const model_study *s, study_form form, int rank
                     "%.9g, \"average\": %.9g, \"upper\": %.9g, \"played\": %.9g, \"migrations\": "
                     "%zu}%s",
                     value, ranks, model_scheduler_names[k], p->lower.total, p->average,
-                    p->upper.total, p->played, p->migrations, k + 1 < MODEL_SCHEDULERS ? "," : "");
+                    p->upper.total, p->played, p->migrations,
+                    k + 1 < FY_PLAY_SCHEDULERS ? "," : "");
     }
     if (form == STUDY_TABLE)
         fputc('\n', out);
@@ -167,7 +168,7 @@ static void print_row(FILE *out, const model_study *s, study_form form, int rank
 static void print_head(FILE *out, const model_study *s, int ranks)
 {
     fprintf(out, "\n%d rank%s\n  %-12s", ranks, ranks == 1 ? "" : "s", s->name);
-    for (int k = 0; k < MODEL_SCHEDULERS; k++)
+    for (int k = 0; k < FY_PLAY_SCHEDULERS; k++)
         fprintf(out, " %12s", model_scheduler_names[k]);
     fputc('\n', out);
 }
@@ -175,7 +176,7 @@ static void print_head(FILE *out, const model_study *s, int ranks)
 static void print_best(FILE *out, const best *least)
 {
     fprintf(out, "  %-12s", "best");
-    for (int k = 0; k < MODEL_SCHEDULERS; k++)
+    for (int k = 0; k < FY_PLAY_SCHEDULERS; k++)
         fprintf(out, " %12s", least[k].value);
     fputc('\n', out);
 }
@@ -183,14 +184,14 @@ static void print_best(FILE *out, const best *least)
 static bool run_ranks(FILE *out, const model_report *r, const model_study *s, study_form form,
                       int ranks)
 {
-    model_prediction p[MODEL_SCHEDULERS];
-    best least[MODEL_SCHEDULERS] = {{0}};
+    model_prediction p[FY_PLAY_SCHEDULERS];
+    best least[FY_PLAY_SCHEDULERS] = {{0}};
     if (form == STUDY_TABLE)
         print_head(out, s, ranks);
     for (int i = 0; i < s->count; i++) {
         if (!predict(r, s, s->values[i], ranks, p))
             return false;
-        for (int k = 0; k < MODEL_SCHEDULERS; k++)
+        for (int k = 0; k < FY_PLAY_SCHEDULERS; k++)
             if (i == 0 || p[k].played < least[k].played * (1 - 1e-6)) /* by more than rounding */
                 least[k] = (best){p[k].played, s->values[i]};
         if (form == STUDY_JSON && i > 0)

@@ -7,7 +7,7 @@
 
 enum { OBJECT_BYTES = 1024 };
 
-_Static_assert((int)MODEL_SCHEDULERS == (int)DRAW_FORECASTS, "a row for each scheduler");
+_Static_assert((int)FY_PLAY_SCHEDULERS == (int)DRAW_FORECASTS, "a row for each scheduler");
 
 static bool replay(const char *folder, int ranks, draw_forecast *out, char *error)
 {
@@ -38,7 +38,7 @@ bool forecast_make(const char *folder, bool simulate, draw_forecast *out,
     fy_fit fit = model_fit_tasks(&tasks);
     model_parameters p = model_parameters_default();
     bool good = true;
-    for (int i = 0; i < MODEL_SCHEDULERS && good; i++) {
+    for (int i = 0; i < FY_PLAY_SCHEDULERS && good; i++) {
         model_prediction m;
         good = model_predict(&tasks, &fit, &p, ranks, (model_scheduler)i, &m);
         out->rows[i] = (draw_forecast_row){.scheduler = model_scheduler_names[i],
@@ -50,6 +50,6 @@ bool forecast_make(const char *folder, bool simulate, draw_forecast *out,
     model_tasks_fini(&tasks);
     if (!good)
         (void)snprintf(error, TRACE_ERROR_BYTES, "%.4000s: no memory for its forecast", folder);
-    out->count = good ? MODEL_SCHEDULERS : 0;
+    out->count = good ? FY_PLAY_SCHEDULERS : 0;
     return good && (!simulate || replay(folder, ranks, out, error));
 }

@@ -11,11 +11,12 @@
  * differs from rank to rank. Ferry's own scheduler knows the most loaded rank.
  *
  * Events are kept in a heap by time, then by rank, so equal input gives equal output. */
+#include "base/play.h"
+
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cmd/model/model.h"
+#include "base/alloc.h"
 
 typedef enum event_kind { ENDED, ANSWERED, ARRIVED } event_kind;
 
@@ -38,8 +39,8 @@ typedef struct player {
 } player;
 
 typedef struct game {
-    const model_tasks *tasks;
-    const model_parameters *p;
+    const fy_play_tasks *tasks;
+    const fy_play_costs *p;
     player *players;
     event *heap;
     size_t heap_count;
@@ -214,36 +215,49 @@ static int stride_of(int rank, int ranks)
     }
 }
 
-static void set_costs(game *g, model_scheduler scheduler)
+size_t fy_play_block(size_t count, int ranks, int rank)
 {
-    const model_parameters *p = g->p;
-    double wanted = scheduler == MODEL_DIFFUSION ? p->neighbours : 1;
+    size_t each = count / (size_t)ranks, more = count % (size_t)ranks, at = (size_t)rank;
+    return at * each + (at < more ? at : more);
+}
+
+double fy_play_attempt(const fy_play_costs *p, fy_play_scheduler scheduler)
+{
+    double asked = scheduler == FY_PLAY_DIFFUSION ? p->neighbours : 1;
+    double wait = scheduler == FY_PLAY_FERRY ? 0 : p->quantum / 2;
+    return asked * p->startup + p->byte * p->request_bytes + wait + p->reply;
+}
+
+static void set_costs(game *g, fy_play_scheduler scheduler)
+{
+    const fy_play_costs *p = g->p;
+    double wanted = scheduler == FY_PLAY_DIFFUSION ? p->neighbours : 1;
     g->asked = wanted < g->ranks - 1 ? (int)wanted : g->ranks - 1;
-    g->knows = scheduler == MODEL_FERRY;
-    g->ahead = scheduler == MODEL_FERRY;
-    g->balanced = scheduler != MODEL_NONE && g->ranks > 1;
-    g->attempt = model_attempt(p, scheduler) + p->decide;
+    g->knows = scheduler == FY_PLAY_FERRY;
+    g->ahead = scheduler == FY_PLAY_FERRY;
+    g->balanced = scheduler != FY_PLAY_NONE && g->ranks > 1;
+    g->attempt = fy_play_attempt(p, scheduler) + p->decide;
     g->giving = p->uninstall + p->pack + p->startup + p->byte * p->task_bytes;
     g->installing = p->unpack + p->install;
     g->factor = p->quantum > 0 ? 1 + (p->poll + 2 * p->change) / p->quantum : 1;
     g->overhead = p->messages * (p->startup + p->byte * p->message_bytes + p->message_work);
 }
 
-bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
-                model_scheduler scheduler, double *makespan, size_t *migrations)
+bool fy_play(const fy_play_tasks *tasks, const fy_play_costs *p, int ranks,
+             fy_play_scheduler scheduler, double *makespan, size_t *migrations)
 {
     game g = {.tasks = tasks, .p = p, .ranks = ranks, .waiting = tasks->count};
-    g.players = calloc((size_t)ranks, sizeof *g.players);
-    g.heap = calloc((size_t)ranks * 2 + 2, sizeof *g.heap); /* a rank has a task and a request */
+    g.players = fy_calloc((size_t)ranks, sizeof *g.players);
+    g.heap = fy_calloc((size_t)ranks * 2 + 2, sizeof *g.heap); /* a rank has a task and a request */
     bool good = g.players != NULL && g.heap != NULL;
     if (good) {
         set_costs(&g, scheduler);
         for (int i = 0; i < ranks; i++)
-            g.players[i] = (player){.first = model_block_begin(tasks->count, ranks, i),
-                                    .end = model_block_begin(tasks->count, ranks, i + 1),
+            g.players[i] = (player){.first = fy_play_block(tasks->count, ranks, i),
+                                    .end = fy_play_block(tasks->count, ranks, i + 1),
                                     .next = 1,
                                     .stride = 1};
-        for (int i = 0; i < ranks && ranks > 1 && scheduler == MODEL_STEALING; i++)
+        for (int i = 0; i < ranks && ranks > 1 && scheduler == FY_PLAY_STEALING; i++)
             g.players[i].stride = g.players[i].next = stride_of(i, ranks);
         for (int i = 0; i < ranks; i++)
             play_start(&g, i, 0);
