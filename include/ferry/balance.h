@@ -55,7 +55,8 @@ FERRY_API int ferry_balance_enable(ferry *f, bool on);
  * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_balance_choose(ferry *f, const char *name);
 
-/* Name of the scheduler in use. Lends until ferry_close. [app thread | never blocks] */
+/* Name of the scheduler in use; with FERRY_STEER, of the one with which the job began. Lends until
+ * ferry_close. [app thread | never blocks] */
 FERRY_API const char *ferry_balance_scheduler(const ferry *f);
 
 #ifdef __cplusplus

@@ -69,7 +69,9 @@ struct ferry_scheduling {
     const ferry_scheduler *scheduler; /* `known`; NULL until it is needed */
     void *state;
     char asked[FY_PARAMETERS_BYTES]; /* the parameters that `create` reads, each after a blank */
-    int misread;                     /* FERRY_EINVAL: one of them is out of its range */
+    double (*tuned)(const ferry_scheduling *s, const char *name,
+                    double otherwise); /* what steering has chosen; NULL: nothing */
+    int misread;                       /* FERRY_EINVAL: one of them is out of its range */
     fy_random random;
     bool on;
     bool serving;

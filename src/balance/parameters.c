@@ -2,7 +2,10 @@
  *
  * A scheduler reads each of its parameters in `create`, with a default and a range. The names that
  * it reads are noted in `asked`, each after a space. A value outside its range makes `create` fail
- * (`misread`). After `create`, rank 0 warns of variables whose names the scheduler has not read. */
+ * (`misread`). After `create`, rank 0 warns of variables whose names the scheduler has not read.
+ *
+ * Steering may choose a parameter that is not set (`tuned`). Schedulers read those that it may
+ * choose again while they run. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +63,7 @@ static double read_parameter(ferry_scheduling *s, const char *name, const range 
     note_parameter(s, variable + sizeof PARAMETER_PREFIX - 1);
     const char *text = fy_env_get(variable);
     if (text == NULL)
-        return r->otherwise;
+        return s->tuned != NULL ? s->tuned(s, name, r->otherwise) : r->otherwise;
     char *end;
     double value = strtod(text, &end);
     if (*end == '\0' && value >= r->low && value <= r->high && (!r->whole || (int)value == value))

@@ -34,6 +34,6 @@ int fy_move_leaves(ferry *f, int rank, uint64_t count);
 void fy_move_arrives(ferry *f, int rank);
 
 /* How many quiescences have ended. [application thread] */
-uint64_t fy_quiesced(const ferry *f);
+FY_SHARED uint64_t fy_quiesced(const ferry *f);
 
 #endif

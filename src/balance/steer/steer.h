@@ -1,5 +1,5 @@
-/* Steer: the scheduler of FERRY_STEER, which chooses the quantum and leaves all else to another
- * scheduler. It is in a plug-in, ferry-steer.so, and in the static library. */
+/* Steer: the scheduler of FERRY_STEER, which chooses the quantum, and hands each call on to another
+ * scheduler, which it may change. It is in a plug-in, ferry-steer.so, and in the static library. */
 #ifndef FY_STEER_H
 #define FY_STEER_H
 

@@ -65,11 +65,20 @@ static bool underloaded(const ferry_scheduling *s, const diffusion *state)
            (state->waiting.running == NULL || ahead);
 }
 
+/* Steering may have chosen others since. */
+static void read_chosen(ferry_scheduling *s, diffusion *state)
+{
+    state->around.most = fy_neighbours_most(s);
+    state->threshold = ferry_scheduling_parameter(s, "THRESHOLD", 0, 0, FY_LOAD_MAX);
+}
+
 static void query(ferry_scheduling *s, diffusion *state)
 {
-    int count = fy_neighbours_count(s, &state->around);
-    if (state->phase != IDLE || !ferry_scheduling_is_on(s) || count == 0 || !underloaded(s, state))
+    if (state->phase != IDLE || !ferry_scheduling_is_on(s) || !underloaded(s, state) ||
+        ferry_scheduling_acceptor_count(s) == 0)
         return;
+    read_chosen(s, state);
+    int count = fy_neighbours_count(s, &state->around);
     state->phase = QUERYING;
     state->round++;
     state->awaited = state->neighbour_count = count;
@@ -133,7 +142,7 @@ static int diffusion_create(ferry_scheduling *s, void **out)
         return FERRY_ENOMEM;
     state->waiting.ordered = true;
     fy_neighbours_init(s, &state->around);
-    state->threshold = ferry_scheduling_parameter(s, "THRESHOLD", 0, 0, FY_LOAD_MAX);
+    read_chosen(s, state);
     state->start_ahead = ferry_scheduling_count(s, "START_AHEAD", 0, 0, 1) != 0;
     state->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 100e3, 1);
     state->backoff_max_ns = fy_policy_ns(s, "BACKOFF_US", 4e3, 1);

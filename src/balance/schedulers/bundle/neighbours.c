@@ -1,9 +1,14 @@
 #include "balance/schedulers/bundle/neighbours.h"
 
+int fy_neighbours_most(ferry_scheduling *s)
+{
+    return ferry_scheduling_count(s, "NEIGHBOURS", 4, 1, FY_NEIGHBOURS_MAX);
+}
+
 void fy_neighbours_init(ferry_scheduling *s, fy_neighbours *n)
 {
     int others = ferry_scheduling_acceptor_count(s);
-    n->most = ferry_scheduling_count(s, "NEIGHBOURS", 4, 1, FY_NEIGHBOURS_MAX);
+    n->most = fy_neighbours_most(s);
     n->offset = others > 0 ? (int)(ferry_scheduling_random(s) % (uint64_t)others) : 0;
 }
 

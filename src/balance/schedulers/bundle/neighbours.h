@@ -16,6 +16,9 @@ typedef struct fy_neighbours {
     int most;   /* parameter NEIGHBOURS */
 } fy_neighbours;
 
+/* The parameter NEIGHBOURS, as it is now. */
+int fy_neighbours_most(ferry_scheduling *s);
+
 void fy_neighbours_init(ferry_scheduling *s, fy_neighbours *n);
 
 /* How many neighbours there are, and the rank of the one with this index, from 0. */

@@ -79,6 +79,12 @@ static void next_victim(ferry_scheduling *s, stealing *state)
     while (!ferry_scheduling_accepts(s, state->victim) && --left > 0);
 }
 
+/* Steering may have chosen another one since. */
+static uint64_t read_ahead(ferry_scheduling *s)
+{
+    return fy_policy_ns(s, "AHEAD_US", 200, 0);
+}
+
 static void stealing_ask(ferry_scheduling *s, stealing *state)
 {
     if (state->asked || state->resting || !hungry(state) || !ferry_scheduling_is_on(s) ||
@@ -86,6 +92,7 @@ static void stealing_ask(ferry_scheduling *s, stealing *state)
         return;
     if (!ferry_scheduling_accepts(s, state->victim))
         next_victim(s, state); /* it has gone since */
+    state->ahead_ns = read_ahead(s);
     state->asked = true;
     state->asked_ns = ferry_scheduling_now(s);
     stealing_tell(s, state->victim, REQUEST, ++state->request);
@@ -191,7 +198,7 @@ static int stealing_create(ferry_scheduling *s, void **out)
         return FERRY_ENOMEM;
     int ranks = ferry_scheduling_ranks(s);
     state->waiting.ordered = true;
-    state->ahead_ns = fy_policy_ns(s, "AHEAD_US", 200, 0);
+    state->ahead_ns = read_ahead(s);
     state->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 100e3, 1);
     state->backoff_max_ns = fy_policy_ns(s, "BACKOFF_US", 10e3, 1);
     state->backoff_ns = BACKOFF_MIN_NS;
