@@ -14,7 +14,7 @@
 #include "port/shm/shm.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 9
+#define SHM_VERSION 10
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -91,12 +91,11 @@ typedef struct shm_rank {
     /* Written by this rank, read by the launcher. */
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
     _Atomic int32_t pid;
-    _Atomic uint32_t endures; /* this rank goes on when others die */
-    _Atomic uint32_t outcome; /* 1 + its status of wait(2); 0: not known. Written by the process
-                                 that watches it, before it is marked dead */
-    _Atomic uint32_t aborts;  /* 1 + the exit status with which this rank ends the job; else 0 */
-    _Atomic uint64_t sleeps, yields; /* counts of the application thread's waits */
-    _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
+    _Atomic uint32_t endures;  /* this rank goes on when others die */
+    _Atomic uint32_t outcome;  /* 1 + its status of wait(2); 0: not known. Written by the process
+                                  that watches it, before it is marked dead */
+    _Atomic uint32_t aborts;   /* 1 + the exit status with which this rank ends the job; else 0 */
+    _Atomic uint64_t since_ns; /* of `doing`; 0: not known */
     /* If the job has several segments: its number of ranks << 32 | this rank's number there + 1;
      * else 0. */
     _Atomic uint64_t in_job;
