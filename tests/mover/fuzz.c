@@ -62,13 +62,13 @@ static void mend(unsigned char *bytes, size_t size_bytes)
     if (size_bytes < sizeof h)
         return;
     memcpy(&h, bytes, sizeof h);
-    h.check = fy_checksum(0, &h, offsetof(fy_checkpoint_header, check));
+    h.check = fy_checksum(&h, offsetof(fy_checkpoint_header, check));
     memcpy(bytes, &h, sizeof h);
     for (size_t at = sizeof h; at + sizeof(fy_checkpoint_record) <= size_bytes && at < 8192;
          at += sizeof(fy_checkpoint_record)) {
         fy_checkpoint_record record;
         memcpy(&record, bytes + at, sizeof record);
-        record.check = fy_checksum(0, &record, offsetof(fy_checkpoint_record, check));
+        record.check = fy_checksum(&record, offsetof(fy_checkpoint_record, check));
         memcpy(bytes + at, &record, sizeof record);
     }
 }

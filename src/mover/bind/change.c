@@ -149,13 +149,12 @@ static int list_own(ferry *f, const ferry_floorplan *old, const fy_changes *list
     return error;
 }
 
-int fy_changes_apply(ferry *f, int error, const ferry_floorplan *old, const fy_changes *list,
+int fy_changes_apply(ferry *f, const ferry_floorplan *old, const fy_changes *list,
                      ferry_floorplan *out)
 {
     ferry_floorplan own = {.dims = old->dims, .total = old->total, .rank = old->rank};
     ferry_regions near = {0};
-    if (error == 0)
-        error = list_own(f, old, list, &own, &near);
+    int error = list_own(f, old, list, &own, &near);
     error = fy_floorplan_share(f, error, &own, &near, out);
     ferry_regions_fini(&near);
     ferry_floorplan_fini(&own);

@@ -32,8 +32,8 @@ int fy_changes_between(ferry *f, const ferry_floorplan *old, const int32_t *owne
 int fy_changes_swap(ferry *f, int error, fy_changes *list);
 
 /* Makes `*out` from the share `old`: this rank's blocks after the changes, and the blocks of `old`
- * with their new owners. Collective. If one rank passes an `error`, all return one. */
-int fy_changes_apply(ferry *f, int error, const ferry_floorplan *old, const fy_changes *list,
+ * with their new owners. Collective: an error of one rank is one of all. */
+int fy_changes_apply(ferry *f, const ferry_floorplan *old, const fy_changes *list,
                      ferry_floorplan *out);
 
 /* Adds to a share the known blocks that it does not have. Sorts the list. FERRY_ENOMEM. */

@@ -53,7 +53,7 @@ static int decide_share(int error, ferry_xarray *x, const int32_t *owners, fy_ch
     error = fy_changes_swap(x->f, error, changes);
     if (error)
         return error;
-    error = fy_changes_apply(x->f, 0, &x->blocks, changes, out);
+    error = fy_changes_apply(x->f, &x->blocks, changes, out);
     /* The mover that moves the grids needs their old owners in the floor plan. */
     return error ? error : fy_floorplan_learn(&x->blocks, changes);
 }

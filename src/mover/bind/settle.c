@@ -294,7 +294,7 @@ static int agree_share(ferry_blocks *set, int error, size_t here, lists *next, f
     }
     error = fy_changes_swap(set->f, error, changes);
     for (size_t k = 0; k < set->arrays.count && error == 0; k++)
-        error = fy_changes_apply(set->f, 0, &set->items[k]->blocks, changes, &next[k].blocks);
+        error = fy_changes_apply(set->f, &set->items[k]->blocks, changes, &next[k].blocks);
     return error;
 }
 

@@ -21,10 +21,10 @@
 #include "mover/io/disk.h"
 #include "mover/plan/plan.h"
 
-uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes)
+uint64_t fy_checksum(const void *data, size_t size_bytes)
 {
     const unsigned char *at = data;
-    check += 0x9e3779b97f4a7c15u + size_bytes;
+    uint64_t check = 0x9e3779b97f4a7c15u + size_bytes;
     while (size_bytes > 0) {
         uint64_t word = 0;
         size_t some = size_bytes < 8 ? size_bytes : 8;
@@ -80,14 +80,13 @@ static int write_block(int fd, const ferry_xarray *x, int32_t i, uint64_t offset
     if (error)
         return error;
     size_t bytes = (size_t)ferry_region_size(block->region) * x->element_bytes;
-    fy_checkpoint_record record = {.owner = (uint64_t)block->owner,
-                                   .offset = offset,
-                                   .data_check = fy_checksum(0, dense, bytes)};
+    fy_checkpoint_record record = {
+        .owner = (uint64_t)block->owner, .offset = offset, .data_check = fy_checksum(dense, bytes)};
     for (int d = 0; d < x->blocks.dims; d++) {
         record.low[d] = block->region.low.at[d];
         record.high[d] = block->region.high.at[d];
     }
-    record.check = fy_checksum(0, &record, offsetof(fy_checkpoint_record, check));
+    record.check = fy_checksum(&record, offsetof(fy_checkpoint_record, check));
     error = fy_disk_write(fd, dense, bytes, offset);
     return error ? error : fy_disk_write(fd, &record, sizeof record, record_offset((size_t)i));
 }
@@ -144,7 +143,7 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
                                                                             : x->blocks.count,
                                    .file_bytes = w->file_bytes};
     memcpy(header.magic, FY_CHECKPOINT_MAGIC, sizeof header.magic);
-    header.check = fy_checksum(0, &header, offsetof(fy_checkpoint_header, check));
+    header.check = fy_checksum(&header, offsetof(fy_checkpoint_header, check));
     if (error == 0 && ferry_rank(x->f) == 0)
         error = fy_disk_write(fd, &header, sizeof header, 0);
     if (error == 0 && ferry_rank(x->f) == 0 && ftruncate(fd, (off_t)w->file_bytes) != 0)
@@ -193,7 +192,7 @@ static int check_record(const reader *r, size_t i, uint64_t file_bytes)
     const fy_checkpoint_record *record = &r->records[i - r->first];
     ferry_region region = ferry_region_make((int)r->header.dims, record->low, record->high);
     uint64_t size = ferry_region_size(region);
-    bool good = record->check == fy_checksum(0, record, offsetof(fy_checkpoint_record, check)) &&
+    bool good = record->check == fy_checksum(record, offsetof(fy_checkpoint_record, check)) &&
                 size > 0 && size <= file_bytes / r->header.element_bytes &&
                 record->offset <= file_bytes && record->owner <= INT32_MAX &&
                 size * r->header.element_bytes <= file_bytes - record->offset;
@@ -229,7 +228,7 @@ static int read_table(reader *r)
     fy_checkpoint_header *h = &r->header;
     int error = fy_disk_read(r->fd, h, sizeof *h, 0);
     if (error == 0 && (memcmp(h->magic, FY_CHECKPOINT_MAGIC, sizeof h->magic) != 0 ||
-                       h->check != fy_checksum(0, h, offsetof(fy_checkpoint_header, check))))
+                       h->check != fy_checksum(h, offsetof(fy_checkpoint_header, check))))
         error = FERRY_EINVAL;
     if (error == FERRY_EINVAL)
         return damaged(r->f, r->path, "is no checkpoint, or its header is damaged");
@@ -327,7 +326,7 @@ static int read_block(reader *r, size_t i, const fy_tree *grids, ferry_xarray *x
     error = fy_disk_read(r->fd, dense, bytes, record->offset);
     if (error == FERRY_ESYSTEM)
         error = refused(r->f, "read", r->path);
-    else if (error || fy_checksum(0, dense, bytes) != record->data_check)
+    else if (error || fy_checksum(dense, bytes) != record->data_check)
         error = fy_mover_fail(r->f, FERRY_EINVAL, "checkpoint: %s: block %zu %s is damaged",
                               r->path, i, fy_region_show(region).text);
     const ferry_grid packed = ferry_grid_over(*region, x->element_bytes, dense);

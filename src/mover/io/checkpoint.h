@@ -31,8 +31,7 @@ typedef struct fy_checkpoint_record {
 } fy_checkpoint_record;
 
 /* A checksum of 64 bits over words of 8 bytes. It detects every change within one word, and of
- * other changes all but one in 2^64. Continues `check`, which is 0 at the start. All pieces but the
- * last have a multiple of 8 bytes. */
-uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes);
+ * other changes all but one in 2^64. */
+uint64_t fy_checksum(const void *data, size_t size_bytes);
 
 #endif
