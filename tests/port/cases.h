@@ -18,6 +18,7 @@ typedef struct tally {
     uint64_t told;    /* the sum of their words */
     bool leave;       /* take nothing */
     bool check_data;
+    int idle_polls; /* in a row, since the last yield */
 } tally;
 
 /* Receives what there is, on both lanes. */

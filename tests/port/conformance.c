@@ -86,13 +86,17 @@ static fy_frame numbered(uint64_t number, fy_lane lane)
     };
 }
 
-/* Lets others compute if nothing has come: there may be more ranks than processors. */
+/* Lets others compute if nothing comes for a while: there may be more ranks than processors. */
 void fy_tally_poll(tally *t)
 {
+    enum { IDLE_POLLS = 16 };
     int taken = t->port->ops->transport.poll(t->port, FY_CONTROL, 16, take, t);
     taken += t->port->ops->transport.poll(t->port, FY_DATA, 16, take, t);
-    if (taken == 0)
+    t->idle_polls = taken == 0 ? t->idle_polls + 1 : 0;
+    if (t->idle_polls >= IDLE_POLLS) {
+        t->idle_polls = 0;
         sched_yield();
+    }
 }
 
 void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame)
