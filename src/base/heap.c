@@ -226,7 +226,7 @@ static char *alloc_small(fy_heap *heap, size_t size_bytes, uint32_t keeper)
     run->live++;
     if (run->free_first == 0 && run->carved == fy_run_blocks(size_class))
         unlist_run(heap, size_class, span);
-    /* release: pairs with the acquire in fy_arena_holds */
+    /* release: pairs with the acquire in fy_arena_find */
     atomic_store_explicit(fy_run_record(arena, span, size_class, index),
                           record_live(size_bytes, keeper), memory_order_release);
     return data_of(arena, span) + fy_run_first(size_class) + index * fy_class_bytes(size_class);

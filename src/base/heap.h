@@ -37,9 +37,6 @@ size_t fy_arena_bytes(size_t heap_bytes);
 /* The arena of `heap_bytes` at `base`, page aligned, zero before its owner's first use. */
 fy_arena fy_arena_at(void *base, size_t heap_bytes);
 
-/* Whether [address, address + size_bytes) lies inside one live block. Any address may be asked. */
-bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_bytes);
-
 /* A live block that was found once, so that it is quick to ask about addresses in it again. All
  * zero: none. It belongs to one thread. */
 typedef struct fy_block_memo {
@@ -50,11 +47,12 @@ typedef struct fy_block_memo {
     uint64_t tag_value, record_value;
 } fy_block_memo;
 
-/* Finds the live block that `address` lies in. Returns whether there is one. */
+/* Finds the live block that `address` lies in. Returns whether there is one. Any address may be
+ * asked. */
 bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *out);
 
-/* As fy_arena_holds, if the range lies in the block of `memo` and the block is unchanged; else
- * false. */
+/* Whether [address, address + size_bytes) lies in the block of `memo`, and the block is unchanged.
+ */
 static inline bool fy_memo_holds(const fy_block_memo *memo, const void *address, size_t size_bytes)
 {
     size_t at = (uintptr_t)address - memo->start;

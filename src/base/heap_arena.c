@@ -155,23 +155,12 @@ static size_t block_live_bytes(const fy_arena *arena, const block *b, uint64_t r
     return sound ? record_size(record) : 0;
 }
 
-bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_bytes)
-{
-    block b;
-    if (!fy_block_at(arena, address, &b))
-        return false;
-    /* acquire: pairs with the release in fy_heap_alloc */
-    uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
-    size_t at = (uintptr_t)address - (uintptr_t)data_of(arena, 0) - b.start;
-    size_t size = block_live_bytes(arena, &b, record);
-    return at < size && size_bytes <= size - at;
-}
-
 bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *out)
 {
     block b;
     if (!fy_block_at(arena, address, &b))
         return false;
+    /* acquire: pairs with the release in fy_heap_alloc */
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
     size_t size_bytes = block_live_bytes(arena, &b, record);
     if (size_bytes == 0)
