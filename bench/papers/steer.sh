@@ -1,10 +1,11 @@
 #!/bin/sh
 # Prints what FERRY_STEER gains, one line per experiment, as CSV: run times in ms as usual, with
-# steering that begins there, and with the best of all fixed settings. A setting is a scheduler, its
-# parameters and a quantum. The programs are those of foresight.sh, and the synthetic benchmark with
-# tasks of 1 and 2 s. They run on a simulated 100 Mb/s Ethernet where each look of a helper takes 5
-# us from the task. A run of uts differs by 5% when its tasks have 2% more nodes, so its times are
-# means over nine sizes of tasks.
+# steering that begins there, and with the best of all fixed settings. A setting is a scheduler,
+# its parameters and a quantum. The programs are those of foresight.sh, and the synthetic benchmark
+# with tasks of 1 and 2 s. They run on a simulated 100 Mb/s Ethernet where each look of a helper
+# takes 5 us from the task. A run of uts differs by 5% when its tasks have 2% more nodes, and so
+# does a run of the mesh. So their times are means over nine sizes of tasks, and over five sizes of
+# elements.
 #
 #     steer.sh FERRY SYNTHETIC MESH STEPS UTS
 #
@@ -23,8 +24,10 @@ run()
     sim="env $(echo "$4" | tr , ' ') $ferry sim -n $2 --seed 1 --net $net --quantum $3"
     case $1 in
     synthetic) $sim "$synthetic" --work compute --light 1000 ;;
-    mesh) $sim "$mesh" --input "$input" --point-cost 60000 --subdomains 512 --size 5 \
-        --work-share 0 --feature=-60,5720,200,2 ;;
+    mesh) for size in ${SIZES:-4.8 4.9 5 5.1 5.2}; do
+        $sim "$mesh" --input "$input" --point-cost 60000 --subdomains 512 --size "$size" \
+            --work-share 0 --feature=-60,5720,200,2
+    done ;;
     steps) $sim "$steps" --refine 100 ;;
     uts) for grain in ${GRAINS:-460 470 480 490 500 510 520 530 540}; do
         $sim "$uts" --tree T1 --node-ns 10000 --grain "$grain"

@@ -68,6 +68,22 @@ static void test_steer_threshold(void **state)
     assert_true(fy_steer_ahead_us(&t) == 0);
 }
 
+/* Goal: tasks are short for the default scheduler if several fit into the time of an answer, and
+ * the answers of a phase take longer than a heavy task. */
+static void test_steer_short_tasks(void **state)
+{
+    fy_steer_terms t = {.answer = 300e-6, .moves = 100, .mean = 2e-3, .alpha = 3e-3};
+    (void)state;
+    assert_true(fy_steer_short_us(&t) == 4 * 2e3);
+    t.moves = 2;
+    assert_true(fy_steer_short_us(&t) == 200);
+    t.moves = 1e6;
+    t.mean = 10e-3;
+    assert_true(fy_steer_short_us(&t) == 200);
+    t.mean = 1e-6; /* four of them are below the usual limit */
+    assert_true(fy_steer_short_us(&t) == 200);
+}
+
 /* Goal: another scheduler is chosen only if it gains 2% of what the model says of the present one,
  * and of the time that has passed. */
 static void test_steer_scheduler_needs_a_gain(void **state)
@@ -97,6 +113,7 @@ int main(void)
         cmocka_unit_test(test_steer_neighbours_are_the_cheapest),
         cmocka_unit_test(test_steer_neighbours_without_a_measure),
         cmocka_unit_test(test_steer_threshold),
+        cmocka_unit_test(test_steer_short_tasks),
         cmocka_unit_test(test_steer_scheduler_needs_a_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ time_of()
 expect 0 env FERRY_STEER=1 FERRY_TRACE="$work/phases" "$ferry" sim -n 8 --net "$work/net" \
     "$phases" none 4
 [ "$(($(time_of 0)))" -gt "$((5 * $(time_of 2)))" ] || fail 'phase 2 is not 5 times as fast'
-grep -q '^steer [0-9]* scheduler ferry after phase 1: the model expects' \
+grep -q '^steer [0-9]* scheduler ferry after phase 1: for 640 tasks of .* the model expects' \
     "$work"/phases/rank-*0.trace || fail 'the trace does not say why the scheduler was chosen'
 [ "$(grep -l '^steer [0-9]* scheduler ferry: rank 0' "$work"/phases/rank-*.trace | wc -l)" = 7 ] ||
     fail 'not all ranks have changed the scheduler'

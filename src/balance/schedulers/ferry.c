@@ -163,6 +163,12 @@ static void update(ferry_scheduling *s, ferry_policy *p)
         report(s, p, -1);
 }
 
+/* Steering may choose another one while the program runs. */
+static uint64_t read_short(ferry_scheduling *s)
+{
+    return fy_policy_ns(s, "SHORT_US", 200, 0);
+}
+
 /* Sends a work request if there is no work left, or soon will be none. */
 static void request(ferry_scheduling *s, ferry_policy *p)
 {
@@ -180,6 +186,7 @@ static void request(ferry_scheduling *s, ferry_policy *p)
         return;
     }
     p->idle_ns = 0;
+    p->measure.short_ns = read_short(s);
     p->asked_ns = p->requested_ns + fy_policy_timeout(s, p->timeout_ns);
     if (p->measure.steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
@@ -320,7 +327,7 @@ static int policy_create(ferry_scheduling *s, void **out)
     ferry_policy *p = fy_calloc(1, sizeof *p);
     if (p == NULL)
         return FERRY_ENOMEM;
-    p->measure.short_ns = fy_policy_ns(s, "SHORT_US", 200, 0);
+    p->measure.short_ns = read_short(s);
     p->slice_ns = fy_policy_ns(s, "SLICE_US", 500, 0);
     p->measure.grace_ns = fy_policy_ns(s, "GRACE_US", 2000, 0);
     p->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 250e3, 1);

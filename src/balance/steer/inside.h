@@ -31,7 +31,7 @@ typedef struct fy_steer_answers {
 
 /* The parameters of this rank's scheduler, as chosen. A number below 0: not chosen. */
 typedef struct fy_steer_choice {
-    double neighbours, threshold, ahead_us;
+    double neighbours, threshold, ahead_us, short_us;
     uint32_t ended, due; /* tasks that have ended, and the number at which to choose again */
     uint32_t taken;      /* objects that came from other ranks */
     double load;         /* mean of a task's load, of late */
@@ -91,7 +91,7 @@ double fy_steer_chosen(const ferry_scheduling *s, const char *name, double other
 typedef struct fy_steer_terms {
     double answer, startup; /* the median answer of a rank, and a message */
     double light;           /* ranks whose tasks are light */
-    double moves, busy;     /* tasks that this rank has taken; how long it has worked */
+    double moves, busy;     /* tasks that this rank takes in a phase; how long it has worked */
     double mean, alpha;     /* of the times of tasks; those of the heavy class */
     double load;            /* of a task */
 } fy_steer_terms;
@@ -99,6 +99,7 @@ typedef struct fy_steer_terms {
 double fy_steer_neighbours(const fy_steer_terms *terms);
 double fy_steer_threshold(const fy_steer_terms *terms);
 double fy_steer_ahead_us(const fy_steer_terms *terms);
+double fy_steer_short_us(const fy_steer_terms *terms);
 
 /* The scheduler (phase.c). FERRY_ENOMEM. */
 int fy_phases_open(ferry_scheduling *s, fy_steer_state *t);

@@ -248,8 +248,8 @@ static bool look_out(const ferry_scheduling *s, fy_steer_state *t, uint64_t coun
     uint64_t here = count * (uint64_t)ranks / (uint64_t)s->ranks;
     const fy_play_tasks tasks = tasks_of(g, here > 0 ? here : 1, most);
     const fy_play_costs costs = costs_of(s, t);
-    *out = (fy_steer_outlook){.now = t->phases.scheduler};
-    out->took_s = here > tasks.count ? took_s * (double)tasks.count / (double)here : took_s;
+    double whole = here > tasks.count ? (double)here / (double)tasks.count : 1;
+    *out = (fy_steer_outlook){.now = t->phases.scheduler, .took_s = took_s};
     for (int i = 0; i < FY_PLAY_SCHEDULERS; i++) {
         size_t moves;
         out->seconds[i] = -1;
@@ -257,6 +257,7 @@ static bool look_out(const ferry_scheduling *s, fy_steer_state *t, uint64_t coun
             continue;
         if (!fy_play(&tasks, &costs, ranks, (fy_play_scheduler)i, &out->seconds[i], &moves))
             return false;
+        out->seconds[i] *= whole;
     }
     if (out->now == FY_PLAY_NONE)
         out->seconds[FY_PLAY_NONE] =
@@ -293,9 +294,11 @@ static void decide(ferry_scheduling *s, fy_steer_state *t, uint64_t tasks, doubl
     if (best == o.now)
         return;
     fy_steer_tell(s, t,
-                  "scheduler %s after phase %llu: the model expects %.3g ms, %.3g ms under %s, and "
-                  "%.3g ms have passed",
-                  names[best], (unsigned long long)g->phase, o.seconds[best] * 1e3,
+                  "scheduler %s after phase %llu: for %llu tasks of %.3g to %.3g ms the model "
+                  "expects %.3g ms, %.3g ms under %s; the phase took %.3g ms",
+                  names[best], (unsigned long long)g->phase,
+                  (unsigned long long)(tasks / g->phase_count), g->parts[0].seconds * 1e3,
+                  g->parts[g->part_count - 1].seconds * 1e3, o.seconds[best] * 1e3,
                   o.seconds[o.now] * 1e3, names[o.now], o.took_s * 1e3);
     g->on_trial = true;
     g->former = o.now;
@@ -386,11 +389,11 @@ static void report(ferry_scheduling *s, fy_steer_state *t)
 void fy_phases_look(ferry_scheduling *s, fy_steer_state *t)
 {
     fy_steer_phases *p = &t->phases;
-    uint64_t ended = p->fixed ? 0 : fy_quiesced(s->f);
+    uint64_t ended = fy_quiesced(s->f);
     if (ended == p->ended)
         return;
     p->ended = ended;
-    if (ended < p->due || !s->on)
+    if (p->fixed || ended < p->due || !s->on)
         return;
     p->due = 2 * ended;
     if (s->rank % report_stride(s) == 0)

@@ -166,7 +166,7 @@ static int steer_create(ferry_scheduling *s, void **out)
         goto destroy_steered;
     t->times.stride = 1;
     t->answers.rank = -1;
-    t->choice.neighbours = t->choice.threshold = -1;
+    t->choice.neighbours = t->choice.threshold = t->choice.short_us = -1;
     t->choice.ahead_us = 0; /* until tasks are known to be short */
     look_at_port(s, t);
     s->told = t->told;

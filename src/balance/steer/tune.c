@@ -15,7 +15,7 @@
 
 enum { ANSWERS_MIN = 3, TASKS_MIN = 4, NEIGHBOURS_MAX = 64 };
 enum { ROUND_TRIPS = 2, LONG_PART = 4, AHEAD_US = 200 };
-enum { NEIGHBOURS = 4, GAIN_PART = 200 };
+enum { NEIGHBOURS = 4, GAIN_PART = 200, SHORT_US = 200, ASKED_PART = 12, SHORT_PART = 4 };
 
 /* How long a rank is idle if it asks when its last task has ended: until the answers have come, and
  * then an object. */
@@ -60,6 +60,17 @@ double fy_steer_ahead_us(const fy_steer_terms *terms)
     return terms->mean > lead_of(terms) ? 0 : AHEAD_US;
 }
 
+/* Tasks below this time are short for the default scheduler: it asks when the last one begins. The
+ * answer is the object itself, so the lead is one answer. A request may wait until there is work.
+ * So the fastest answer counts here. */
+double fy_steer_short_us(const fy_steer_terms *terms)
+{
+    bool ahead =
+        terms->mean < ASKED_PART * terms->answer && terms->answer * terms->moves > terms->alpha;
+    double longest = SHORT_PART * terms->mean * 1e6;
+    return ahead && longest > SHORT_US ? longest : SHORT_US;
+}
+
 double fy_steer_chosen(const ferry_scheduling *s, const char *name, double otherwise)
 {
     const fy_steer_state *t = s->state;
@@ -67,12 +78,13 @@ double fy_steer_chosen(const ferry_scheduling *s, const char *name, double other
     double value = strcmp(name, "NEIGHBOURS") == 0  ? c->neighbours
                    : strcmp(name, "THRESHOLD") == 0 ? c->threshold
                    : strcmp(name, "AHEAD_US") == 0  ? c->ahead_us
+                   : strcmp(name, "SHORT_US") == 0  ? c->short_us
                                                     : -1;
     return value >= 0 ? value : otherwise;
 }
 
 static fy_steer_terms terms_of(const ferry_scheduling *s, const fy_steer_state *t,
-                               const fy_fit *fit)
+                               const fy_fit *fit, bool own)
 {
     double tasks = t->times.count, heavy = tasks - (double)fit->gamma;
     double ranks = ferry_scheduling_acceptor_count(s) + 1, sorted[FY_STEER_ANSWERS_MAX];
@@ -81,10 +93,10 @@ static fy_steer_terms terms_of(const ferry_scheduling *s, const fy_steer_state *
     memcpy(sorted, t->answers.seconds, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, fy_steer_compare);
     return (fy_steer_terms){
-        .answer = sorted[count / 2],
+        .answer = sorted[own ? 0 : count / 2],
         .startup = sorted[count / 4] / 2,
         .light = fit->uniform ? ranks : ranks * (double)fit->gamma / tasks,
-        .moves = t->choice.taken,
+        .moves = t->choice.taken / (1.0 + (double)t->phases.ended),
         .busy = (double)t->choice.ended * (double)t->times.mean_ns * 1e-9,
         .mean = ((double)fit->gamma * fit->beta + heavy * fit->alpha) / tasks,
         .alpha = fit->alpha,
@@ -92,11 +104,11 @@ static fy_steer_terms terms_of(const ferry_scheduling *s, const fy_steer_state *
     };
 }
 
-/* Sets `*value`; tells why if that is a change. */
+/* Sets `*value`, and tells why, if that is a change of more than a quarter. */
 static void set(ferry_scheduling *s, fy_steer_state *t, const char *name, double *value, double now,
                 const fy_steer_terms *terms)
 {
-    if (*value == now)
+    if (*value == now || (now > 0.8 * *value && now < 1.25 * *value))
         return;
     *value = now;
     fy_steer_tell(s, t,
@@ -111,14 +123,19 @@ void fy_steer_choose(ferry_scheduling *s, fy_steer_state *t)
     fy_steer_choice *c = &t->choice;
     bool diffusion = strcmp(s->steered.name, "diffusion") == 0;
     bool stealing = strcmp(s->steered.name, "stealing") == 0;
+    bool own = strcmp(s->steered.name, "ferry") == 0;
     if (++c->ended < c->due || t->answers.count < ANSWERS_MIN || t->times.count < TASKS_MIN ||
-        !(diffusion || stealing))
+        !(diffusion || stealing || own))
         return;
     c->due = 2 * c->ended;
     fy_fit fit = fy_steer_fit(&t->times);
-    const fy_steer_terms terms = terms_of(s, t, &fit);
+    const fy_steer_terms terms = terms_of(s, t, &fit, own);
     if (stealing) {
         set(s, t, "ahead_us", &c->ahead_us, fy_steer_ahead_us(&terms), &terms);
+        return;
+    }
+    if (own) {
+        set(s, t, "short_us", &c->short_us, fy_steer_short_us(&terms), &terms);
         return;
     }
     set(s, t, "neighbours", &c->neighbours, fy_steer_neighbours(&terms), &terms);
