@@ -24,9 +24,9 @@
 
 /* A sanitizer looks at each access. */
 #ifdef FERRY_SANITIZED
-enum { ADDRESSES = 100000 };
+enum { ADDRESSES = 100000, TURNS = 20000, ROUNDS = 8000, ACTS = 20000 };
 #else
-enum { ADDRESSES = 1000000 };
+enum { ADDRESSES = 1000000, TURNS = 100000, ROUNDS = 30000, ACTS = 60000 };
 #endif
 
 typedef struct fixture {
@@ -249,7 +249,7 @@ static void test_heap_does_not_grow(void **state)
     void *blocks[SLOTS] = {0};
     uint64_t seed = 99;
     size_t early = 0;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < TURNS; i++) {
         size_t slot = xorshift(&seed) % SLOTS;
         if (blocks[slot] != NULL) {
             int error = i % 3 == 0 ? fy_arena_release(&f->arena, blocks[slot])
@@ -260,7 +260,7 @@ static void test_heap_does_not_grow(void **state)
         blocks[slot] = fy_heap_alloc(f->heap, size, 0);
         assert_non_null(blocks[slot]);
         memset(blocks[slot], 1, size);
-        if (i == 60000)
+        if (i == TURNS / 10 * 6)
             early = needed_bytes(f);
     }
     assert_true(needed_bytes(f) < early + early / 4);
@@ -276,7 +276,7 @@ static bool holds(const unsigned char *block, size_t size, int fill)
  * release the blocks one by one, with a look at one of the rest each time. */
 static void test_heap_of_the_dead_is_given_back(void **state)
 {
-    enum { SLOTS = 200, ROUNDS = 30000 };
+    enum { SLOTS = 200 };
     fixture *f = *state;
     unsigned char *blocks[SLOTS] = {0};
     size_t sizes[SLOTS] = {0};
@@ -365,7 +365,7 @@ static void *act(void *arg)
 {
     actor *a = arg;
     const fy_arena *arena = &a->f->arena;
-    for (int i = 0; i < 60000 && !atomic_load(&a->x->stop); i++) {
+    for (int i = 0; i < ACTS && !atomic_load(&a->x->stop); i++) {
         uint64_t put = 0;
         if (a->owner && (xorshift(&a->seed) & 1)) {
             size_t size = random_size(&a->seed) / 8 + 16;

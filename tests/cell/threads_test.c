@@ -39,9 +39,16 @@ static void check_all_free(ferry *f)
     CHECK(ferry_barrier(f) == 0);
 }
 
+/* A sanitizer looks at each access. */
+#ifdef FERRY_SANITIZED
+enum { EACH = 3000, CHANGES = 3000, ROUNDS = 1000 };
+#else
+enum { EACH = 10000, CHANGES = 10000, ROUNDS = 3000 };
+#endif
+
 /* Exactly once. */
 
-enum { PRODUCERS = 8, CONSUMERS = 8, EACH = 10000, STOP = 0xffff };
+enum { PRODUCERS = 8, CONSUMERS = 8, STOP = 0xffff };
 
 typedef struct tally {
     _Atomic uint32_t producers_left;
@@ -117,7 +124,7 @@ static void test_each_parcel_is_taken_once(void **state)
 
 /* Isolation. */
 
-enum { SHARERS = 4, WORDS = 200, CHANGES = 10000 };
+enum { SHARERS = 4, WORDS = 200 };
 
 static void check_uniform(ferry *f, ferry_parcel parcel, uint64_t expected)
 {
@@ -175,7 +182,7 @@ static void test_changes_are_isolated(void **state)
 
 /* Linearizability. */
 
-enum { ACTORS = 3, STEPS = 4, EVENTS = ACTORS * STEPS, ROUNDS = 3000 };
+enum { ACTORS = 3, STEPS = 4, EVENTS = ACTORS * STEPS };
 
 typedef enum act { ACT_ENQ, ACT_DEQ, ACT_READ, ACT_WRITE, ACT_ZAP, ACT_COUNT, ACTS } act;
 
