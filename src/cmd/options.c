@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "cmd/cmd.h"
 
 enum { OPTIONS_MAX = 24 };
@@ -137,7 +138,7 @@ bool cmd_set_servers(const char *command, int letter, char *text, void *unused)
 
 bool cmd_check_servers(const char *command, int ranks)
 {
-    const char *text = getenv("FERRY_SERVERS");
+    const char *text = fy_env_get("FERRY_SERVERS");
     long servers = text == NULL ? 0 : strtol(text, NULL, 10);
     if (servers < ranks)
         return true;

@@ -6,6 +6,7 @@
 
 #include <ferry/launch.h>
 
+#include "base/env.h"
 #include "cmd/cmd.h"
 
 #define RANKS_MAX 1024
@@ -83,12 +84,11 @@ static int run_read_options(request *r)
 /* Warns about variables that the job ignores. */
 static void say_ignored(const ferry_launch_options *options)
 {
-    const char *ranks = getenv("FERRY_RANKS"), *port = getenv("FERRY_PORT");
+    const char *ranks = fy_env_get("FERRY_RANKS"), *port = fy_env_get("FERRY_PORT");
     char number[16];
     snprintf(number, sizeof(number), "%d", options->ranks);
     /* Inside a rank of another job, that job's launcher has set FERRY_RANKS: no warning. */
-    if (ranks != NULL && *ranks != '\0' && strcmp(ranks, number) != 0 &&
-        getenv("FERRY_JOB_FD") == NULL)
+    if (ranks != NULL && strcmp(ranks, number) != 0 && fy_env_get("FERRY_JOB_FD") == NULL)
         fprintf(stderr,
                 "ferry run: FERRY_RANKS is \"%s\" and is ignored; the job has %s ranks (-n)\n",
                 ranks, number);

@@ -189,7 +189,7 @@ static void shrink_items(swarm *s, uint64_t seed, items *all, int status, double
 
 static void shrink_ranks(swarm *s, uint64_t seed, const char *plan, int status, double end_s)
 {
-    const char *text = getenv("FERRY_RANKS");
+    const char *text = fy_env_get("FERRY_RANKS");
     int ranks = text == NULL ? 1 : atoi(text);
     char number[16];
     swarm_end end;
@@ -229,7 +229,7 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
                    {"FERRY_SIM_STACK_BYTES", "-S"}, {"FERRY_SIM_MEMORY_BYTES", "-M"}};
     printf("repeat it with:\n  ferry sim --seed %" PRIu64, seed);
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        const char *value = getenv(options[i].variable);
+        const char *value = fy_env_get(options[i].variable);
         if (value != NULL)
             printf(" %s %s", options[i].option, value);
     }

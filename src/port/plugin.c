@@ -10,6 +10,7 @@
 
 #include <ferry/error.h>
 
+#include "base/env.h"
 #include "base/error.h"
 
 #define PATH_BYTES 4096
@@ -24,7 +25,7 @@ static bool readable(const char *folder, size_t length, const char *below, const
 /* FERRY_PLUGIN_PATH: folders with ':' between. */
 static bool in_path(const char *name, char *out, size_t size)
 {
-    const char *at = getenv("FERRY_PLUGIN_PATH");
+    const char *at = fy_env_get("FERRY_PLUGIN_PATH");
     while (at != NULL && *at != '\0') {
         size_t length = strcspn(at, ":");
         if (length > 0 && readable(at, length, "", name, out, size))

@@ -14,6 +14,7 @@
 
 #include <ferry/ferry.h>
 
+#include "base/env.h"
 #include "cmd/cmd.h"
 #include "cmd/scale/scale.h"
 
@@ -378,7 +379,7 @@ static int run_child_free(int plan_fd, int ranks, const char *scheduler)
 {
     char path[32];
     int fd = make_free_net();
-    const char *set = getenv("FERRY_SIM_NET");
+    const char *set = fy_env_get("FERRY_SIM_NET");
     char *before = set != NULL ? strdup(set) : NULL;
     if (fd < 0 || (set != NULL && before == NULL))
         return CMD_LAUNCH_STATUS;
