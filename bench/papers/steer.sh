@@ -4,8 +4,8 @@
 # its parameters and a quantum. The programs are those of foresight.sh, and the synthetic benchmark
 # with tasks of 1 and 2 s. They run on a simulated 100 Mb/s Ethernet where each look of a helper
 # takes 5 us from the task. A run of uts differs by 5% when its tasks have 2% more nodes, and so
-# does a run of the mesh. So their times are means over nine sizes of tasks, and over five sizes of
-# elements.
+# do runs of the others. So times are means over nine sizes of tasks, over five sizes of elements,
+# and over five lengths of a refinement.
 #
 #     steer.sh FERRY SYNTHETIC MESH STEPS UTS
 #
@@ -28,7 +28,9 @@ run()
         $sim "$mesh" --input "$input" --point-cost 60000 --subdomains 512 --size "$size" \
             --work-share 0 --feature=-60,5720,200,2
     done ;;
-    steps) $sim "$steps" --refine 100 ;;
+    steps) for refine in ${REFINES:-96 98 100 102 104}; do
+        $sim "$steps" --refine "$refine"
+    done ;;
     uts) for grain in ${GRAINS:-460 470 480 490 500 510 520 530 540}; do
         $sim "$uts" --tree T1 --node-ns 10000 --grain "$grain"
     done ;;

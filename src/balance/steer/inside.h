@@ -41,9 +41,10 @@ typedef struct fy_steer_choice {
 typedef struct fy_steer_gathered fy_steer_gathered;
 
 typedef struct fy_steer_phases {
-    bool fixed;              /* this scheduler is none of the four, or was asked for */
-    int scheduler;           /* fy_play_scheduler */
-    uint32_t epoch;          /* changes since the start */
+    bool fixed;    /* this scheduler is none of the four, or was asked for */
+    int scheduler; /* fy_play_scheduler */
+    const ferry_scheduler *known[FY_PLAY_SCHEDULERS]; /* NULL: its plug-in is missing */
+    uint32_t epoch;                                   /* changes since the start */
     uint32_t failed_epoch;   /* to which this rank could not change; 0: none */
     uint64_t ended, due;     /* phases, and the number at which to report */
     uint32_t tasks;          /* since the last report */

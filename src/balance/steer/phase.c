@@ -57,13 +57,12 @@ static const char names[FY_PLAY_SCHEDULERS][10] = {
     [FY_PLAY_FERRY] = "ferry",
 };
 
-/* NULL: its plug-in is missing. */
-static const ferry_scheduler *scheduler_of(const ferry_scheduling *s, int index)
+static const ferry_scheduler *find_known(const ferry_scheduling *s, int index)
 {
     const fy_bundle *bundle = NULL;
     if (index == FY_PLAY_FERRY)
         return s->table[0];
-    if (index < 0 || index >= FY_PLAY_SCHEDULERS || fy_bundle_find(&bundle) != 0)
+    if (fy_bundle_find(&bundle) != 0)
         return NULL;
     for (int i = 0; bundle->schedulers[i] != NULL; i++)
         if (strcmp(bundle->schedulers[i]->name, names[index]) == 0)
@@ -76,8 +75,8 @@ int fy_phases_open(ferry_scheduling *s, fy_steer_state *t)
     fy_steer_phases *p = &t->phases;
     *p = (fy_steer_phases){.fixed = true, .due = 1};
     for (int i = 0; i < FY_PLAY_SCHEDULERS && !s->forced && s->ranks > 1; i++) {
-        const ferry_scheduler *known = scheduler_of(s, i);
-        if (known == NULL || known->create != s->steered.create)
+        p->known[i] = find_known(s, i);
+        if (p->known[i] == NULL || p->known[i]->create != s->steered.create)
             continue;
         p->fixed = false;
         p->scheduler = i;
@@ -159,8 +158,8 @@ static void hand_over(ferry_scheduling *s, fy_steer_state *t, const ferry_schedu
 
 static bool change(ferry_scheduling *s, fy_steer_state *t, int index, uint32_t epoch)
 {
-    const ferry_scheduler *to = scheduler_of(s, index);
     fy_steer_phases *p = &t->phases;
+    const ferry_scheduler *to = index < FY_PLAY_SCHEDULERS ? p->known[index] : NULL;
     void *made = NULL;
     if (to == NULL || to->create(s, &made) != 0) {
         if (p->failed_epoch != epoch)
@@ -253,7 +252,7 @@ static bool look_out(const ferry_scheduling *s, fy_steer_state *t, uint64_t coun
     for (int i = 0; i < FY_PLAY_SCHEDULERS; i++) {
         size_t moves;
         out->seconds[i] = -1;
-        if (g->refused[i] || scheduler_of(s, i) == NULL)
+        if (g->refused[i] || t->phases.known[i] == NULL)
             continue;
         if (!fy_play(&tasks, &costs, ranks, (fy_play_scheduler)i, &out->seconds[i], &moves))
             return false;
