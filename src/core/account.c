@@ -153,7 +153,7 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t start = f->head.account.stamp_ns;
     f->head.account.told = 0;
-    f->head.ops->diagnosis.doing(f->head.port, f->head.account.doing, handler, start);
+    fy_doing_tell(f, f->head.account.doing, handler, start);
     call_program(f, call, arg);
     fy_account_to(f, outer, outer_handler);
     if (f->head.account.stamp_ns - start < LIGHT_NS && handler < f->head.handlers.count)
@@ -208,6 +208,20 @@ void fy_batch_end(ferry *f)
     close_batch(f);
 }
 
+__attribute__((noinline)) void fy_doing_tell(ferry *f, fy_doing doing, uint16_t handler,
+                                             uint64_t since_ns)
+{
+    if (f->head.note != NULL)
+        fy_doing_note_write(f->head.note, doing, handler, since_ns);
+    else
+        f->head.ops->diagnosis.doing(f->head.port, doing, handler, since_ns);
+}
+
+__attribute__((noinline)) void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
+{
+    fy_doing_change(f, doing, handler);
+}
+
 void fy_task_begin(ferry *f, uint16_t handler)
 {
     fy_account *a = &f->head.account;
@@ -219,8 +233,8 @@ void fy_task_begin(ferry *f, uint16_t handler)
         a->between_ns = f->head.ops->host.now(f->head.port) - a->batch_end_ns;
     a->doing = FY_DOING_TASK;
     a->told = 0;
-    f->head.ops->diagnosis.doing(f->head.port, FY_DOING_TASK, handler,
-                                 a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
+    fy_doing_tell(f, FY_DOING_TASK, handler,
+                  a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
 }
 
 void fy_task_end(ferry *f)

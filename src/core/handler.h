@@ -20,6 +20,24 @@ static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_hand
  * requests, "object_" or "memory_". FERRY_EINVAL. */
 int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *type);
 
+/* Lends the part of a frame that its handler gets, which lies as a message does, as long as the
+ * frame. */
+#define FY_ALIKE(of_message, of_frame)                                                             \
+    (offsetof(ferry_message, of_message) ==                                                        \
+     offsetof(fy_frame, of_frame) - offsetof(fy_frame, handler))
+_Static_assert(FY_ALIKE(handler, handler) && FY_ALIKE(word_count, word_count) &&
+                   FY_ALIKE(tag, tag) && FY_ALIKE(words, words) && FY_ALIKE(data, data) &&
+                   FY_ALIKE(size_bytes, size_bytes) && (int)FY_FRAME_WORDS == FERRY_WORDS_MAX,
+               "a frame ends as a message");
+#undef FY_ALIKE
+static inline const ferry_message *fy_frame_message(const fy_frame *frame)
+{
+    const void *message = &frame->handler;
+    /* The compiler may take the two types for different memory: it stores all fields first. */
+    __asm__ volatile("" : "+r"(message)::"memory");
+    return message;
+}
+
 const char *fy_handler_name(const ferry *f, uint16_t index);
 /* A hash that is equal on two ranks if the handler of that index, and all before it, are the same
  * on both. 0 for no handler. */

@@ -70,6 +70,7 @@ typedef struct fy_head {
     uint64_t depth; /* application code that runs inside Ferry */
     fy_handlers handlers;
     fy_account account;
+    fy_doing_note *note;         /* the port's; NULL: it has none */
     struct fy_peer **peer_pages; /* peer.h */
     int32_t *successors;         /* by rank, of those that have left; else -1; NULL: nobody has */
     uint32_t complete_frames;    /* of this round, see fy_progress */

@@ -55,10 +55,10 @@ int fy_paced_keep(ferry *f, int rank, const fy_frame *frame);
 void fy_paced_wait(ferry *f, int rank, bool (*waits)(ferry *f, int rank));
 
 /* Counts a message as sent since the control lane was looked at. */
-static inline void fy_unseen_count(ferry *f, const fy_frame *frame)
+static inline void fy_unseen_count(ferry *f, size_t size_bytes)
 {
     enum { MESSAGE_BYTES = 256 };
-    ((fy_head *)(void *)f)->unseen_bytes += MESSAGE_BYTES + frame->size_bytes;
+    ((fy_head *)(void *)f)->unseen_bytes += MESSAGE_BYTES + size_bytes;
 }
 
 /* As fy_send in the data lane, but a frame that would have to wait is checked, as by fy_send_paced.

@@ -11,6 +11,7 @@
 #include "core/rank.h"
 #include "core/why.h"
 #include "core/work.h"
+#include "port/outlet.h"
 
 /* How long this rank waits for the frames of a dead peer while it has no quiet moment. A rank may
  * be stopped for this time between two looks. So a few thousand looks are required as well while
@@ -83,11 +84,28 @@ void fy_peers_fini(ferry *f)
     *peers = (fy_peers){0};
 }
 
-fy_peer *fy_peer_make(ferry *f, int rank)
+/* Messages to the rank itself, and those that are counted one by one, take another way. */
+static __attribute__((cold)) void find_outlets(const ferry *f, fy_peer *page, int first)
+{
+    static const fy_outlet none; /* without room, so nothing is ever written into it */
+    const fy_transport_ops *transport = &f->head.ops->transport;
+    for (int i = 0; i < FY_PEER_PAGE; i++) {
+        int rank = first + i;
+        bool own_way = transport->outlet == NULL || f->head.profile != NULL ||
+                       rank >= f->head.ranks || rank == f->head.rank;
+        page[i].outlet =
+            own_way ? (fy_outlet *)(uintptr_t)&none : transport->outlet(f->head.port, rank);
+    }
+}
+
+__attribute__((cold)) fy_peer *fy_peer_make(ferry *f, int rank)
 {
     fy_peer **page = &f->head.peer_pages[rank >> FY_PEER_PAGE_BITS];
     *page = fy_calloc(FY_PEER_PAGE, sizeof(**page));
-    return *page == NULL ? NULL : &(*page)[rank & (FY_PEER_PAGE - 1)];
+    if (*page == NULL)
+        return NULL;
+    find_outlets(f, *page, rank & ~(FY_PEER_PAGE - 1));
+    return &(*page)[rank & (FY_PEER_PAGE - 1)];
 }
 
 bool fy_peer_is_gone(const ferry *f, int rank)

@@ -21,6 +21,7 @@ typedef struct fy_peer {
     uint32_t moved_out, moved_in;      /* objects (leave.c) */
     uint32_t mail_out;                 /* bytes sent eagerly that it may still hold (mail_send.c) */
     uint32_t mail_back;                /* bytes it sent eagerly that it has not been told of */
+    fy_outlet *outlet; /* where to write messages without data; one without room: by `send` */
 } fy_peer;
 
 typedef struct fy_peers {

@@ -189,6 +189,38 @@ static __attribute__((cold)) int settle_layers(ferry *f)
     return count;
 }
 
+static inline fy_doing account_enter(ferry *f, fy_doing doing)
+{
+    fy_doing before = f->head.account.base;
+    if (doing != FY_DOING_MAIN)
+        f->head.account.base = doing;
+    if (f->head.account.base != f->head.account.doing)
+        fy_doing_set(f, f->head.account.base, 0);
+    if (f->head.account.timed)
+        fy_account_to(f, FERRY_RUNTIME, 0);
+    return before;
+}
+
+static inline void account_leave(ferry *f, fy_doing before)
+{
+    f->head.account.base = before;
+    if (before != f->head.account.doing)
+        fy_doing_set(f, before, 0);
+    /* A sleep has left the account at runtime, timed or not. */
+    if (f->head.account.timed || f->head.account.activity != FERRY_MAIN)
+        fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
+}
+
+fy_doing fy_account_enter(ferry *f, fy_doing doing)
+{
+    return account_enter(f, doing);
+}
+
+void fy_account_leave(ferry *f, fy_doing before)
+{
+    account_leave(f, before);
+}
+
 /* Takes in the frames that the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
@@ -445,9 +477,9 @@ static __attribute__((noinline)) int poll_slowly(ferry *f)
     if (error != 0)
         return error;
     uint64_t before = f->head.done;
-    fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
+    fy_doing doing = account_enter(f, FY_DOING_MAIN);
     fy_progress(f, true);
-    fy_account_leave(f, doing);
+    account_leave(f, doing);
     return fy_poll_result(f, before);
 }
 
@@ -455,11 +487,11 @@ static __attribute__((noinline)) int poll_slowly(ferry *f)
 static __attribute__((noinline)) int poll_finish(ferry *f, int taken)
 {
     if (f->head.account.doing != FY_DOING_MAIN)
-        fy_doing_set(f, FY_DOING_MAIN, 0);
+        fy_doing_change(f, FY_DOING_MAIN, 0);
     (void)progress_finish(f, true, taken);
     /* Tasks may have run, whose time is taken. */
     if (f->head.account.timed)
-        fy_account_leave(f, FY_DOING_MAIN);
+        account_leave(f, FY_DOING_MAIN);
     return fy_poll_result(f, f->done_before);
 }
 

@@ -113,6 +113,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     }
     f->head.port = port;
     f->head.ops = port->ops;
+    f->head.note = port->ops->diagnosis.note != NULL ? port->ops->diagnosis.note(port) : NULL;
     f->head.ops->transport.query(port, &f->info);
     f->head.rank = f->info.rank;
     f->head.ranks = f->info.ranks;

@@ -246,27 +246,8 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns);
 
 /* At the start and the end of each call that polls. `doing` is what the port is told while it
  * waits. fy_account_leave restores what fy_account_enter returned. */
-static inline fy_doing fy_account_enter(ferry *f, fy_doing doing)
-{
-    fy_doing before = f->head.account.base;
-    if (doing != FY_DOING_MAIN)
-        f->head.account.base = doing;
-    if (f->head.account.base != f->head.account.doing)
-        fy_doing_set(f, f->head.account.base, 0);
-    if (f->head.account.timed)
-        fy_account_to(f, FERRY_RUNTIME, 0);
-    return before;
-}
-
-static inline void fy_account_leave(ferry *f, fy_doing before)
-{
-    f->head.account.base = before;
-    if (before != f->head.account.doing)
-        fy_doing_set(f, before, 0);
-    /* A sleep has left the account at runtime, timed or not. */
-    if (f->head.account.timed || f->head.account.activity != FERRY_MAIN)
-        fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
-}
+fy_doing fy_account_enter(ferry *f, fy_doing doing);
+void fy_account_leave(ferry *f, fy_doing before);
 
 uint32_t fy_handlers_signature(const ferry *f);
 void fy_handlers_fini(ferry *f);

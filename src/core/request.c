@@ -4,6 +4,7 @@
 #include "core/kinds.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
+#include "core/outlets.h"
 #include "core/rank.h"
 
 int fy_check_rank(ferry *f, const char *call, int rank)
@@ -28,12 +29,21 @@ static __attribute__((cold)) int explain(ferry *f, int rank, const ferry_message
     return fy_fail(f, FERRY_EINVAL, "request: %zu bytes at NULL", message->size_bytes);
 }
 
+/* The entry of the handler of a message to `rank`; NULL if something is wrong with the message
+ * beside its data. */
+static inline const fy_handler_entry *entry_of(const ferry *f, int rank,
+                                               const ferry_message *message)
+{
+    if ((uint32_t)rank >= (uint32_t)f->head.ranks || message == NULL ||
+        message->handler.index >= f->head.handlers.count || message->word_count > FERRY_WORDS_MAX)
+        return NULL;
+    const fy_handler_entry *entry = &f->head.handlers.entries[message->handler.index];
+    return entry->kind == FY_HANDLER_REQUEST ? entry : NULL;
+}
+
 static inline bool is_valid(const ferry *f, int rank, const ferry_message *message)
 {
-    return rank >= 0 && rank < f->head.ranks && message != NULL &&
-           message->handler.index < f->head.handlers.count &&
-           f->head.handlers.entries[message->handler.index].kind == FY_HANDLER_REQUEST &&
-           message->word_count <= FERRY_WORDS_MAX &&
+    return entry_of(f, rank, message) != NULL &&
            (message->size_bytes == 0 || message->data != NULL);
 }
 
@@ -115,6 +125,8 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
 static __attribute__((noinline)) int send_any(ferry *f, int rank, const ferry_message *message,
                                               const ferry_track *track)
 {
+    if (message->size_bytes != 0 && message->data == NULL)
+        return explain(f, rank, message);
     if (track != NULL)
         return send_tracked(f, rank, message, track, false);
     fy_frame frame;
@@ -122,37 +134,34 @@ static __attribute__((noinline)) int send_any(ferry *f, int rank, const ferry_me
     return send_frame(f, rank, &frame, true);
 }
 
-/* The fast path of send_any, for a message without data. Not 0: nothing was sent, and the caller
- * takes the slow path. */
-static inline int send_plain(ferry *f, int rank, const ferry_message *message)
+__attribute__((cold)) int fy_outlet_follow(ferry *f, fy_outlet *outlet)
 {
-    fy_frame frame;
-    fy_peer *peer = fy_peer_of(f, rank);
-    if (peer == NULL || f->head.profile != NULL || f->head.slow_lanes != 0 || rank == f->head.rank)
-        return FERRY_EAGAIN;
-    frame.kind = FY_KIND_REQUEST;
-    frame.word_count = message->word_count;
-    frame.handler = message->handler.index;
-    frame.op = 0;
-    frame.tag = message->tag;
-    frame.aux = f->head.handlers.entries[message->handler.index].signature;
-    frame.size_bytes = 0;
-    fy_words_copy(frame.words, message->words, message->word_count);
-    int error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, &frame);
-    if (error != 0)
-        return error;
-    peer->work_sent++;
-    f->head.stats.requests_sent++;
+    f->head.ops->transport.follow(f->head.port, outlet);
     return 0;
 }
 
 int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
 {
-    if (!is_valid(f, rank, message))
+    const fy_handler_entry *entry = entry_of(f, rank, message);
+    if (entry == NULL)
         return explain(f, rank, message);
-    if (track == NULL && message->size_bytes == 0 && send_plain(f, rank, message) == 0)
-        return 0;
-    return send_any(f, rank, message, track);
+    fy_peer *peer;
+    fy_outlet *outlet;
+    if (track != NULL || message->size_bytes != 0 ||
+        (outlet = fy_outlet_of(f, rank, &peer)) == NULL)
+        return send_any(f, rank, message, track);
+    fy_ring_slot *slot = fy_outlet_next(outlet);
+    slot->op = 0;
+    slot->aux = entry->signature;
+    slot->handler = message->handler.index;
+    slot->count_place = message->word_count;
+    slot->kind = FY_KIND_REQUEST;
+    slot->tag = message->tag;
+    slot->size = 0;
+    fy_words_copy(slot->words, message->words, message->word_count);
+    peer->work_sent++;
+    f->head.stats.requests_sent++;
+    return fy_outlet_publish(outlet, slot) ? fy_outlet_follow(f, outlet) : 0;
 }
 
 int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
@@ -174,23 +183,10 @@ typedef struct request_call {
     const fy_frame *frame;
 } request_call;
 
-static inline void call_handler(ferry *f, ferry_request_fn *fn, int source, const fy_frame *frame)
-{
-    const ferry_message message = {
-        .handler = {frame->handler},
-        .word_count = frame->word_count,
-        .tag = frame->tag,
-        .words = {frame->words[0], frame->words[1], frame->words[2], frame->words[3]},
-        .data = frame->data,
-        .size_bytes = frame->size_bytes,
-    };
-    fn(f, source, &message);
-}
-
 static void run_request(ferry *f, void *arg)
 {
     const request_call *call = arg;
-    call_handler(f, call->fn, call->source, call->frame);
+    call->fn(f, call->source, fy_frame_message(call->frame));
 }
 
 /* Logs once per handler why a request cannot run. */
@@ -275,22 +271,33 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
     return FY_TAKEN;
 }
 
-fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
+/* Any request, also one that the fast path of fy_request_deliver does not take. */
+static __attribute__((noinline)) fy_verdict deliver_any(ferry *f, int source, const fy_frame *frame)
 {
     fy_peer *peer = fy_peer_of(f, source);
     if (peer == NULL)
         return FY_LEAVE;
-    const fy_handler_entry *entry = request_find(f, frame);
-    if (frame->op != 0) {
-        if (run_tracked(f, source, frame) == FY_LEAVE)
-            return FY_LEAVE;
-    } else if (entry != NULL && fy_run_begin(f, FY_DOING_HANDLER, frame->handler)) {
-        call_handler(f, (ferry_request_fn *)entry->fn, source, frame);
-        fy_run_end(f, FY_DOING_HANDLER);
-        f->head.stats.requests_handled++;
-    } else {
+    if (frame->op == 0)
         (void)fy_request_run(f, source, frame); /* the source does not ask for the result */
-    }
+    else if (run_tracked(f, source, frame) == FY_LEAVE)
+        return FY_LEAVE;
+    fy_frame_done(f);
+    peer->work_received++;
+    return FY_TAKEN;
+}
+
+fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    const fy_handler_entry *entry = request_find(f, frame);
+    fy_peer *page = f->head.peer_pages[source >> FY_PEER_PAGE_BITS];
+    if (entry == NULL || page == NULL || frame->op != 0 || f->head.account.timed ||
+        f->head.note == NULL)
+        return deliver_any(f, source, frame);
+    fy_peer *peer = &page[source & (FY_PEER_PAGE - 1)];
+    (void)fy_run_begin(f, FY_DOING_HANDLER, frame->handler); /* true: it is not timed */
+    ((ferry_request_fn *)entry->fn)(f, source, fy_frame_message(frame));
+    fy_run_end(f, FY_DOING_HANDLER);
+    f->head.stats.requests_handled++;
     fy_frame_done(f);
     peer->work_received++;
     return FY_TAKEN;

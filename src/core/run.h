@@ -10,15 +10,24 @@
 typedef void fy_call(ferry *f, void *arg);
 FY_SHARED void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);
 
-/* Tells the port what the rank is doing. */
-static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
+/* Tells the port what the rank is doing, and since when (0: not known). */
+void fy_doing_tell(ferry *f, fy_doing doing, uint16_t handler, uint64_t since_ns);
+
+/* The rank is doing so from now on. Nothing changes in a batch of messages for one handler. */
+void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler);
+
+/* fy_doing_set, where each message needs it. */
+static inline void fy_doing_change(ferry *f, fy_doing doing, uint16_t handler)
 {
     fy_head *head = (fy_head *)(void *)f;
     if (head->account.doing == doing && head->account.told == handler + 1u)
-        return; /* unchanged, as in a batch of messages for one handler */
+        return;
     head->account.doing = doing;
     head->account.told = handler + 1u;
-    head->ops->diagnosis.doing(head->port, doing, handler, 0);
+    if (head->note != NULL)
+        fy_doing_note_write(head->note, doing, handler, 0);
+    else
+        fy_doing_tell(f, doing, handler, 0);
 }
 
 /* The steps of fy_run before and after a task. */
@@ -38,7 +47,7 @@ static inline bool fy_run_begin(ferry *f, fy_doing what, uint16_t handler)
     }
     head->depth++;
     head->done++;
-    fy_doing_set(f, what, handler);
+    fy_doing_change(f, what, handler);
     return true;
 }
 

@@ -372,7 +372,7 @@ static int flush_queue(ferry *f, fy_queue *queue)
             f->head.ops->transport.send(f->head.port, FY_APP, head->lane, head->rank, &head->frame);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
             break;
-        fy_unseen_count(f, &head->frame);
+        fy_unseen_count(f, head->frame.size_bytes);
         drop_first(f, queue);
         count++;
     }

@@ -4,10 +4,8 @@
 #include "core/control.h"
 #include "core/peer.h"
 
-int fy_message_check(ferry *f)
+__attribute__((cold)) int fy_message_check_kept(ferry *f)
 {
-    if (!fy_in_handler(f) && fy_objects_of(f)->carried == 0)
-        return 0;
     return fy_check_kept(f, "object_send",
                          fy_in_handler(f)
                              ? ""
@@ -50,7 +48,7 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     if (error != 0)
         return error;
     peer->work_sent++;
-    fy_unseen_count(f, frame);
+    fy_unseen_count(f, frame->size_bytes);
     return 0;
 }
 
@@ -76,10 +74,8 @@ static __attribute__((cold, noinline)) bool pace(ferry *f, uint64_t object, int 
 
 bool fy_message_pace(ferry *f, uint64_t object, int rank)
 {
-    enum { PARTS = 8 };
-    const fy_head *head = fy_head_of(f);
-    bool look = head->unseen_bytes >= fy_objects_of(f)->messages.limit_bytes / PARTS;
-    return (look || head->slow_lanes != 0 || !fy_credit_is_plenty(f)) &&
+    bool look = fy_pace_is_due(f);
+    return (look || fy_head_of(f)->slow_lanes != 0 || !fy_credit_is_plenty(f)) &&
            pace(f, object, rank, look);
 }
 

@@ -8,7 +8,11 @@
 
 /* As fy_check_room for ferry_object_send, also outside handlers while fy_message_pace waits for
  * nothing. */
-int fy_message_check(ferry *f);
+int fy_message_check_kept(ferry *f);
+static inline int fy_message_check(ferry *f)
+{
+    return fy_in_handler(f) || fy_objects_of(f)->carried != 0 ? fy_message_check_kept(f) : 0;
+}
 
 /* Outside handlers: polls, and runs tasks, until a message to `object`, which is on `rank`, may be
  * sent and has room. Returns whether it has polled. */
@@ -56,6 +60,13 @@ static inline bool fy_credit_is_plenty(const ferry *f)
     /* relaxed: a sender looks again and again, and no other data depend on the word */
     return atomic_load_explicit(&objects->credit.tokens, memory_order_relaxed) <= 0 &&
            fy_head_of(f)->unseen_bytes <= objects->messages.limit_bytes;
+}
+
+/* Whether this rank has sent so much that it should look for tokens, outside handlers. */
+static inline bool fy_pace_is_due(const ferry *f)
+{
+    enum { PARTS = 8 };
+    return fy_head_of(f)->unseen_bytes >= fy_objects_of(f)->messages.limit_bytes / PARTS;
 }
 
 /* Whether messages of this rank may not be sent now. */

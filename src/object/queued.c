@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "port/port.h"
 
 enum { POOLED_BYTES = 64, CHUNK_QUEUED = 64 };
 enum { POOLED_SIZE = sizeof(fy_queued_message) + POOLED_BYTES };
@@ -86,15 +87,13 @@ static void queued_release(fy_message_store *store, fy_queued_message *queued)
         free(queued);
 }
 
-/* Copies word by word, as the program has just written the message. A load of a larger piece would
- * have to wait until these stores are in the cache, after the earlier stores to the rings. */
+/* Copies field by field, as the program has just written the message (fy_words_copy). */
 static inline void copy_message(ferry_message *to, const ferry_message *from)
 {
     to->handler = from->handler;
     to->word_count = from->word_count;
     to->tag = from->tag;
-    for (unsigned i = 0; i < FERRY_WORDS_MAX && i < from->word_count; i++)
-        to->words[i] = from->words[i];
+    fy_words_copy(to->words, from->words, from->word_count);
     to->size_bytes = from->size_bytes;
 }
 

@@ -6,6 +6,7 @@
 #include "core/handler.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
+#include "core/outlets.h"
 #include "core/why.h"
 #include "core/work.h"
 #include "object/cost.h"
@@ -52,8 +53,8 @@ static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t 
                          .op = op};
 }
 
-static __attribute__((cold)) int send_here(ferry *f, const fy_envelope *envelope, fy_record *record,
-                                           const ferry_message *message)
+static inline int keep(ferry *f, const fy_envelope *envelope, fy_record *record,
+                       const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
     int error = fy_message_check(f);
@@ -69,6 +70,12 @@ static __attribute__((cold)) int send_here(ferry *f, const fy_envelope *envelope
     else
         fy_work_created(f, 1);
     return error;
+}
+
+static __attribute__((cold, noinline)) int
+send_here(ferry *f, const fy_envelope *envelope, fy_record *record, const ferry_message *message)
+{
+    return keep(f, envelope, record, message);
 }
 
 /* The user's words that the frame has no room for stand before the data. */
@@ -94,19 +101,23 @@ static __attribute__((noinline)) int post_joined(ferry *f, int rank, bool own, f
     return error;
 }
 
+/* `lends`: the target reads the data in the sender's memory. */
 static __attribute__((noinline)) int message_post(ferry *f, int rank, const fy_envelope *envelope,
-                                                  const ferry_message *message)
+                                                  const ferry_message *message, bool lends)
 {
     fy_frame frame;
+    fy_loan loan;
     bool own = envelope->hops == 0;
     fy_wire_write(&frame, envelope, message);
-    return fy_wire_extra_bytes(message) == 0 ? fy_message_send(f, rank, own, &frame)
-                                             : post_joined(f, rank, own, &frame, message);
+    if (lends)
+        fy_lend(f, &frame, &loan);
+    return lends || fy_wire_extra_bytes(message) == 0 ? fy_message_send(f, rank, own, &frame)
+                                                      : post_joined(f, rank, own, &frame, message);
 }
 
 int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
 {
-    return message_post(f, rank, envelope, message);
+    return message_post(f, rank, envelope, message, false);
 }
 
 static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int rank,
@@ -121,17 +132,6 @@ static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int
         return error;
     fy_op_describe(f, *op, &about);
     return 0;
-}
-
-/* As post, but lends the data: the target reads them in the sender's memory. */
-static __attribute__((noinline)) int post_lent(ferry *f, int rank, const fy_envelope *envelope,
-                                               const ferry_message *message)
-{
-    fy_frame frame;
-    fy_loan loan;
-    fy_wire_write(&frame, envelope, message);
-    fy_lend(f, &frame, &loan);
-    return fy_message_send(f, rank, true, &frame);
 }
 
 static inline void count_sent(ferry *f, fy_entry *entry)
@@ -171,9 +171,8 @@ send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const
                  fy_may_lend(f, rank, message->data, message->size_bytes, op);
     if (op != 0 && !lends)
         fy_op_submitted(f, op); /* first: the send may end the operation of an object here */
-    error = here    ? send_here(f, &envelope, entry->record, message)
-            : lends ? post_lent(f, rank, &envelope, message)
-                    : message_post(f, rank, &envelope, message);
+    error = here ? send_here(f, &envelope, entry->record, message)
+                 : message_post(f, rank, &envelope, message, lends);
     if (error != 0)
         return not_sent(f, op, message->size_bytes, error);
     count_sent(f, entry);
@@ -251,71 +250,73 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
     return error == FERRY_EPEER ? send_home(f, entry, message, track) : error;
 }
 
-/* Does the work of send_plain for an object that has a record here. FERRY_EAGAIN: it did nothing,
- * and send_any finds the reason. */
-static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entry,
-                             const ferry_message *message, bool *kept)
+/* Whether no message of this rank has to wait, and it need not look for a reason either. */
+static inline bool flows(const ferry *f, const fy_objects *objects)
 {
-    fy_record *record = entry->record;
-    if ((fy_in_handler(f) || fy_objects_of(f)->carried != 0) && fy_message_check(f) != 0)
-        return FERRY_EAGAIN;
-    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
-    *kept = fy_message_keep(f, record, &envelope, message);
-    if (*kept)
-        return 0;
-    fy_queued_message *queued =
-        fy_queued_make(&objects->messages, objects->rank, message, fy_stamp(f), record->scheduled);
-    if (queued == NULL)
-        return FERRY_EAGAIN;
-    queued->envelope = envelope;
-    if (fy_record_deposit(f, record, queued) != 0) {
-        fy_queued_destroy(&objects->messages, queued);
-        return FERRY_EAGAIN;
-    }
-    fy_work_created(f, 1);
-    return 0;
+    const fy_head *head = fy_head_of(f);
+    return head->slow_lanes == 0 && !objects->messages.unsettled && fy_credit_is_plenty(f) &&
+           (fy_in_handler(f) || !fy_pace_is_due(f));
 }
 
-/* The fast path of send_any, for an object that has an entry. Not 0: it did nothing, and the caller
- * takes the slow path. */
-static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
-                             const ferry_message *message)
+/* The fast path of send_any, for an object that is here. */
+static __attribute__((noinline)) int keep_plain(ferry *f, fy_entry *entry,
+                                                const ferry_message *message)
 {
-    const ferry_object object = {entry->object};
-    int rank = fy_object_place(objects, object, entry);
-    if (rank < 0 || fy_head_of(f)->slow_lanes != 0 || objects->messages.unsettled ||
-        entry->left == FY_CARRIED || (entry->record == NULL && fy_wire_extra_bytes(message) != 0) ||
-        (!fy_in_handler(f) && fy_message_pace(f, object.word, rank)))
-        return FERRY_EAGAIN;
-    int error;
-    bool kept = false;
+    fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
-    if (record != NULL) {
-        error = keep_plain(f, objects, entry, message, &kept);
-    } else {
-        const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
-        fy_frame frame;
-        fy_wire_write(&frame, &envelope, message);
-        error = fy_message_send(f, rank, true, &frame);
-    }
-    if (error != 0)
-        return error;
+    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
+    bool kept = fy_message_keep(f, record, &envelope, message);
+    if (!kept && keep(f, &envelope, record, message) != 0)
+        return send_any(f, envelope.object, message, NULL);
     count_sent(f, entry);
     if (kept)
         objects->keeper.kept(f, record);
     return 0;
 }
 
+/* Sends by a frame what does not go by an outlet. */
+static __attribute__((noinline)) int post_framed(ferry *f, int rank, fy_entry *entry,
+                                                 const ferry_message *message)
+{
+    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
+    if (message_post(f, rank, &envelope, message, false) != 0)
+        return send_any(f, envelope.object, message, NULL);
+    count_sent(f, entry);
+    return 0;
+}
+
+/* The fast path of send_any, for an object that is elsewhere. */
+static __attribute__((noinline)) int post_plain(ferry *f, fy_entry *entry,
+                                                const ferry_message *message)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    const ferry_object object = {entry->object};
+    fy_peer *peer;
+    fy_outlet *outlet;
+    int rank = fy_object_place(objects, object, entry);
+    if (rank < 0 || entry->left == FY_CARRIED)
+        return send_any(f, object, message, NULL);
+    if (message->size_bytes != 0 || message->word_count > FY_WIRE_WORDS ||
+        (outlet = fy_outlet_of(f, rank, &peer)) == NULL)
+        return post_framed(f, rank, entry, message);
+    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
+    fy_ring_slot *slot = fy_outlet_next(outlet);
+    fy_wire_fill(slot, &envelope, message);
+    peer->work_sent++;
+    fy_unseen_count(f, 0);
+    count_sent(f, entry);
+    return fy_outlet_publish(outlet, slot) ? fy_outlet_follow(f, outlet) : 0;
+}
+
 int ferry_object_send(ferry *f, ferry_object object, const ferry_message *message,
                       const ferry_track *track)
 {
-    fy_objects *objects = fy_objects_of(f);
+    const fy_objects *objects = fy_objects_of(f);
     if (!is_valid(f, object, message))
         return message_explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
     /* While costs are counted, the trail must be written, and only the slow path does that. */
-    if (track == NULL && entry != NULL && objects->costs == NULL &&
-        send_plain(f, objects, entry, message) == 0)
-        return 0;
-    return send_any(f, object, message, track);
+    if (track != NULL || entry == NULL || objects->costs != NULL || !flows(f, objects))
+        return send_any(f, object, message, track);
+    return entry->record != NULL ? keep_plain(f, entry, message) : post_plain(f, entry, message);
 }

@@ -12,6 +12,7 @@
 #include "object/kinds.h"
 #include "object/names.h"
 #include "object/queued.h"
+#include "port/outlet.h"
 
 enum {
     FY_WIRE_WORDS = 2,
@@ -28,6 +29,31 @@ static inline size_t fy_wire_extra_bytes(const ferry_message *message)
                : 0;
 }
 
+static inline uint32_t fy_wire_aux(const fy_envelope *envelope, const ferry_message *message)
+{
+    return (uint32_t)envelope->origin << FY_WIRE_ORIGIN_SHIFT |
+           envelope->hops << FY_WIRE_HOPS_SHIFT | message->word_count;
+}
+
+/* Writes the slot of a message of words alone, at most FY_WIRE_WORDS. */
+static inline void fy_wire_fill(fy_ring_slot *slot, const fy_envelope *envelope,
+                                const ferry_message *message)
+{
+    slot->op = envelope->op;
+    slot->aux = fy_wire_aux(envelope, message);
+    slot->handler = message->handler.index;
+    slot->count_place = (uint8_t)(FY_WIRE_WORDS + message->word_count);
+    slot->kind = FY_KIND_MESSAGE;
+    slot->tag = message->tag;
+    slot->words[0] = envelope->object.word;
+    slot->words[1] = (uint64_t)envelope->sequence << 32 | envelope->movement;
+    if (message->word_count != 0)
+        slot->words[2] = message->words[0];
+    if (message->word_count == FY_WIRE_WORDS)
+        slot->words[3] = message->words[1];
+    slot->size = 0;
+}
+
 /* Writes a frame with the message's data, without the words that stand before the data. */
 static inline void fy_wire_write(fy_frame *frame, const fy_envelope *envelope,
                                  const ferry_message *message)
@@ -38,12 +64,10 @@ static inline void fy_wire_write(fy_frame *frame, const fy_envelope *envelope,
     frame->handler = message->handler.index;
     frame->op = envelope->op;
     frame->tag = message->tag;
-    frame->aux = (uint32_t)envelope->origin << FY_WIRE_ORIGIN_SHIFT |
-                 envelope->hops << FY_WIRE_HOPS_SHIFT | message->word_count;
+    frame->aux = fy_wire_aux(envelope, message);
     frame->words[0] = envelope->object.word;
     frame->words[1] = (uint64_t)envelope->sequence << 32 | envelope->movement;
-    for (unsigned i = 0; i < count; i++)
-        frame->words[2 + i] = message->words[i];
+    fy_words_copy(frame->words + 2, message->words, count);
     frame->data = message->data;
     frame->size_bytes = message->size_bytes;
     frame->block = false;

@@ -25,12 +25,12 @@
 #include <ferry/error.h>
 
 /* The versions of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 14
-#define FY_TRANSPORT_VERSION 2
+#define FY_PORT_VERSION 15
+#define FY_TRANSPORT_VERSION 3
 #define FY_HOST_VERSION 4
 #define FY_HEAP_VERSION 1
 #define FY_MEMBERS_VERSION 3
-#define FY_DIAGNOSIS_VERSION 1
+#define FY_DIAGNOSIS_VERSION 2
 #define FY_FRAME_WORDS 4
 /* For alloc and keep_for: the block stays until free_gone, after its rank has gone. */
 #define FY_KEEP_ALL (-2)
@@ -41,14 +41,15 @@ typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
 typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;
 
 /* A frame. Every field is delivered as it was sent, except words beyond `word_count`. A frame
- * without payload is one cache line on the way. */
+ * without payload is one cache line on the way. From `handler` on it lies as a ferry_message does,
+ * so that a handler gets that part of it without a copy (core/handler.h). */
 typedef struct fy_frame {
-    uint8_t kind;       /* which function of core or a layer gets the frame: fy_kind */
-    uint8_t word_count; /* 0 to FY_FRAME_WORDS */
-    uint16_t handler;
-    uint32_t op; /* the sender's operation to acknowledge, 0 for none */
-    int32_t tag;
+    uint32_t op;  /* the sender's operation to acknowledge, 0 for none */
     uint32_t aux; /* belongs to the kind */
+    uint16_t handler;
+    uint8_t word_count; /* 0 to FY_FRAME_WORDS */
+    uint8_t kind;       /* which function of core or a layer gets the frame: fy_kind */
+    int32_t tag;
     uint64_t words[FY_FRAME_WORDS];
     const void *data; /* delivered 8-byte aligned */
     size_t size_bytes;
@@ -56,14 +57,19 @@ typedef struct fy_frame {
 } fy_frame;
 
 /* Copies the words of a frame one by one. They were just written in that way: a copy of several
- * words in one load would wait until those stores are in the cache. */
+ * words in one load would wait until those stores are in the cache. The compiler
+ * would make `rep movs` of a loop, which takes longer to begin than four words take. */
 static inline void fy_words_copy(uint64_t *to, const uint64_t *from, unsigned count)
 {
-    if (count == 0)
-        return;
-    to[0] = from[0];
-    for (unsigned i = 1; i < count; i++)
-        to[i] = from[i];
+    _Static_assert(FY_FRAME_WORDS == 4, "the words that are copied below");
+    if (count > 0)
+        to[0] = from[0];
+    if (count > 1)
+        to[1] = from[1];
+    if (count > 2)
+        to[2] = from[2];
+    if (count > 3)
+        to[3] = from[3];
 }
 
 /* Whether a frame stands for one that made no sense, because shared memory was overwritten. That
@@ -122,14 +128,22 @@ typedef enum fy_doing {
     FY_DOING_SEND, /* in a call that sends and waits for room */
 } fy_doing;
 
+/* The memory in which `doing` writes, and others read. */
+typedef struct fy_doing_note {
+    _Atomic uint64_t doing; /* fy_doing | handler << 32 */
+    _Atomic uint64_t since_ns;
+} fy_doing_note;
+
 typedef struct fy_port_ops fy_port_ops;
+typedef struct fy_outlet fy_outlet; /* port/outlet.h */
 
 /* First member of every port's state. */
 typedef struct fy_port {
     const fy_port_ops *ops;
 } fy_port;
 
-/* Transport: what a new network must write. No operation is NULL but `send_lent` and `news`. */
+/* Transport: what a new network must write. No operation is NULL but `send_lent`,
+ * `news`, `outlet` and `follow`. */
 typedef struct fy_transport_ops {
     uint32_t version; /* FY_TRANSPORT_VERSION */
 
@@ -175,6 +189,13 @@ typedef struct fy_transport_ops {
      * waits. A poll that leaves no frame sets it to 0, perhaps a little later. Lent until close;
      * read it relaxed. If the operation is NULL or returns NULL, only a poll can tell. */
     const _Atomic uint64_t *(*news)(fy_port *port, fy_lane lane);
+
+    /* The end of the ring by which the application thread sends to `rank` on the data lane, for a
+     * client that writes frames without data itself. Lent until close. NULL: there is none. */
+    fy_outlet *(*outlet)(fy_port *port, int rank);
+
+    /* Does what fy_outlet_publish, which has returned true, has left to do. */
+    void (*follow)(fy_port *port, fy_outlet *outlet);
 } fy_transport_ops;
 
 /* The outcome of a read or write of a simulated disk. */
@@ -304,9 +325,15 @@ typedef struct fy_member_ops {
 typedef struct fy_diagnosis_ops {
     uint32_t version; /* FY_DIAGNOSIS_VERSION */
 
-    /* Notes what the rank does, since when (0: not known), and the name of a handler, in memory
-     * that others can read: the launcher after a death. It costs almost nothing. */
+    /* `doing` notes what the rank does and since when (0: not known), `name_handler` the name of a
+     * handler, in memory that others can read: the launcher after a death. It costs almost nothing.
+     */
     void (*doing)(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns);
+
+    /* The memory that `doing` writes to, which the client may write to itself
+     * (fy_doing_note_write). Lent until close. NULL: the client calls `doing`. */
+    fy_doing_note *(*note)(fy_port *port);
+
     void (*name_handler)(fy_port *port, uint16_t handler, const char *name);
 
     /* Whether somebody asks what this rank does and has not got an answer. When a query begins,
@@ -326,6 +353,15 @@ typedef struct fy_diagnosis_ops {
      * signal handler. NULL: it writes nothing. */
     void (*describe)(const fy_port *port, char *out, size_t size);
 } fy_diagnosis_ops;
+
+static inline void fy_doing_note_write(fy_doing_note *note, fy_doing what, uint16_t handler,
+                                       uint64_t since_ns)
+{
+    /* relaxed: who reads it after a death reads all; others show what they happen to see */
+    atomic_store_explicit(&note->since_ns, since_ns, memory_order_relaxed);
+    atomic_store_explicit(&note->doing, (uint64_t)what | (uint64_t)handler << 32,
+                          memory_order_relaxed);
+}
 
 /* A port: its tables by role. fy_port_check compares the version of each with its client's. */
 struct fy_port_ops {

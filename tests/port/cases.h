@@ -24,6 +24,12 @@ typedef struct tally {
 /* Receives what there is, on both lanes. */
 void fy_tally_poll(tally *t);
 
+/* As fy_tally_poll. Sleeps if there was no frame of the data lane. */
+void fy_tally_wait(tally *t);
+
+/* The frame with this number of its source, as the tally expects it. */
+fy_frame fy_tally_frame(uint64_t number, fy_lane lane);
+
 /* Sends, and receives while there is no room. */
 void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame);
 
@@ -40,6 +46,6 @@ bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t mos
 __attribute__((format(printf, 2, 3))) void fy_skipped(fy_port *port, const char *format, ...);
 
 fy_case fy_case_alike, fy_case_memory, fy_case_boards, fy_case_keeps, fy_case_changes,
-    fy_case_tells;
+    fy_case_outlets, fy_case_tells;
 
 #endif

@@ -73,7 +73,7 @@ static fy_verdict take(void *context, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-static fy_frame numbered(uint64_t number, fy_lane lane)
+fy_frame fy_tally_frame(uint64_t number, fy_lane lane)
 {
     return (fy_frame){
         .kind = 7,
@@ -97,6 +97,14 @@ void fy_tally_poll(tally *t)
         t->idle_polls = 0;
         sched_yield();
     }
+}
+
+void fy_tally_wait(tally *t)
+{
+    uint64_t before = t->count[FY_DATA];
+    fy_tally_poll(t);
+    if (t->count[FY_DATA] == before)
+        t->port->ops->transport.wait(t->port, FY_APP, UINT64_MAX);
 }
 
 void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame)
@@ -158,9 +166,9 @@ static void all_to_all(fy_port *port)
     uint64_t start = port->ops->host.now(port), number = 0;
     for (; !fy_is_enough(port, start, number, TO_ALL / (uint64_t)info.ranks); number++) {
         for (int rank = 0; rank < info.ranks; rank++) {
-            fy_frame frame = numbered(number, FY_DATA);
+            fy_frame frame = fy_tally_frame(number, FY_DATA);
             fy_tally_send(&t, FY_DATA, rank, &frame);
-            frame = numbered(number, FY_CONTROL);
+            frame = fy_tally_frame(number, FY_CONTROL);
             fy_tally_send(&t, FY_CONTROL, rank, &frame);
         }
     }
@@ -208,7 +216,7 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
             left_out("sizes from %zu to %zu bytes on rank %d", size, size_max_bytes, info.rank);
             break;
         }
-        fy_frame frame = numbered(number, FY_DATA);
+        fy_frame frame = fy_tally_frame(number, FY_DATA);
         frame.word_count = (uint8_t)(2 + number % 3);
         for (size_t i = 0; i < size; i++)
             data[i] = pattern(i, number);
@@ -255,15 +263,15 @@ static void flood(fy_port *port)
     fy_expect(data != NULL);
     uint64_t sent = 0;
     for (uint64_t round = 0; round < 5; round++) {
-        fy_frame control = numbered(round, FY_CONTROL);
+        fy_frame control = fy_tally_frame(round, FY_CONTROL);
         if (info.rank == 0) {
             size_t bytes = 0;
-            fy_frame frame = numbered(sent, FY_DATA);
+            fy_frame frame = fy_tally_frame(sent, FY_DATA);
             frame.data = data;
             frame.size_bytes = flood_sizes[round];
             while (port->ops->transport.send(port, FY_APP, FY_DATA, 1, &frame) == 0) {
                 bytes += frame.size_bytes;
-                frame = numbered(++sent, FY_DATA);
+                frame = fy_tally_frame(++sent, FY_DATA);
                 frame.data = data;
                 frame.size_bytes = flood_sizes[round];
                 fy_expect(sent < 10000000 && bytes < (size_t)64 << 20);
@@ -293,7 +301,7 @@ static void leaving(fy_port *port)
     fy_port_info info = fy_info_of(port);
     if (info.rank != 0)
         for (uint64_t number = 0; number < 100; number++) {
-            fy_frame frame = numbered(number, FY_DATA);
+            fy_frame frame = fy_tally_frame(number, FY_DATA);
             fy_tally_send(&t, FY_DATA, 0, &frame);
         }
     t.leave = info.rank == 0;
@@ -345,7 +353,7 @@ static void news(fy_port *port)
         if (word != NULL && info.rank == 0)
             poll_by_news(&t, (fy_lane)lane, FRAMES * (uint64_t)(info.ranks - 1), word);
         for (uint64_t number = 0; word != NULL && info.rank != 0 && number < FRAMES; number++) {
-            fy_frame frame = numbered(number, (fy_lane)lane);
+            fy_frame frame = fy_tally_frame(number, (fy_lane)lane);
             fy_tally_send(&t, (fy_lane)lane, 0, &frame);
             pauses = pauses * 6364136223846793005u + 1442695040888963407u;
             for (uint64_t i = pauses >> 54; number % 8 != 0 && i > 0; i--)
@@ -380,7 +388,7 @@ static void wakes(fy_port *port)
                 break;
             fy_lane lane = (fy_lane)(seed >> 20 & 1);
             delay(port, seed % 3 == 0 ? seed % 60000 : seed % 2000);
-            fy_frame frame = numbered(sent[lane]++, lane);
+            fy_frame frame = fy_tally_frame(sent[lane]++, lane);
             fy_tally_send(&t, lane, 1 - info.rank, &frame);
             continue;
         }
@@ -433,7 +441,7 @@ typedef struct helper {
 static fy_verdict answer(void *context, int source, const fy_frame *frame)
 {
     helper *h = context;
-    fy_frame back = numbered(frame->words[0], FY_CONTROL);
+    fy_frame back = fy_tally_frame(frame->words[0], FY_CONTROL);
     fy_expect(h->port->ops->transport.send(h->port, FY_HELPER, FY_CONTROL, source, &back) == 0);
     h->served++;
     return FY_TAKEN;
@@ -461,7 +469,7 @@ static void helper_answers(fy_port *port)
         uint64_t start = port->ops->host.now(port), number = 0;
         uint64_t rounds = info.wakes_helper ? ROUNDS : ROUNDS_OF_A_QUANTUM;
         for (; !fy_is_enough(port, start, number, rounds); number++) {
-            fy_frame frame = numbered(number, FY_CONTROL);
+            fy_frame frame = fy_tally_frame(number, FY_CONTROL);
             fy_tally_send(&t, FY_CONTROL, 1, &frame);
             while (t.count[FY_CONTROL] <= number) {
                 port->ops->transport.wait(port, FY_APP, UINT64_MAX);
@@ -497,7 +505,7 @@ static void leaves(fy_port *port)
 {
     tally t = {.port = port};
     fy_port_info info = fy_info_of(port);
-    fy_frame frame = numbered(0, FY_DATA);
+    fy_frame frame = fy_tally_frame(0, FY_DATA);
     if (info.rank != 0) {
         fy_tally_send(&t, FY_DATA, 0, &frame);
         return;
@@ -522,7 +530,7 @@ static void is_heard_out(fy_port *port)
         return;
     for (uint64_t number = 0; info.rank != 0 && number < FRAMES; number++)
         for (int lane = 0; lane < FY_LANES; lane++) {
-            fy_frame frame = numbered(number, (fy_lane)lane);
+            fy_frame frame = fy_tally_frame(number, (fy_lane)lane);
             fy_tally_send(&t, (fy_lane)lane, 0, &frame);
         }
     if (info.rank != 0)
@@ -568,6 +576,7 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_bounds_a_flood", flood, 2},
     {"test_port_keeps_what_is_left", leaving, 3},
     {"test_port_names_the_sources_of_new_frames", news, 3},
+    {"test_port_takes_what_is_written_into_outlets", fy_case_outlets, 3},
     {"test_port_loses_no_wake_up", wakes, 2},
     {"test_port_keeps_deadlines", deadline, 1},
     {"test_port_wakes_the_helper", helper_answers, 2},

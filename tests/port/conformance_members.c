@@ -76,6 +76,11 @@ void fy_case_tells(fy_port *port)
     expect_description(port, "\"knead\"");
     ops->diagnosis.doing(port, FY_DOING_BARRIER, 0, 0);
     expect_description(port, "in a barrier");
+    fy_doing_note *note = ops->diagnosis.note == NULL ? NULL : ops->diagnosis.note(port);
+    if (note != NULL) {
+        fy_doing_note_write(note, FY_DOING_QUIESCE, 0, 0);
+        expect_description(port, "quiesc");
+    }
     fy_expect(ops->diagnosis.asked == NULL || !ops->diagnosis.asked(port));
     fy_tally_meet(&t, 1);
     if (info.rank == 0) {

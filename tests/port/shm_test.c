@@ -62,7 +62,7 @@ static fy_verdict read_all(void *context, int source, const fy_frame *frame)
 }
 
 /* Mostly noise, with sizes and places near the bounds, where mistakes live. */
-static void write_noise(shm_slot *slot, uint64_t *seed)
+static void write_noise(fy_ring_slot *slot, uint64_t *seed)
 {
     uint64_t r = xorshift(seed);
     slot->kind = (uint8_t)r;
@@ -94,7 +94,7 @@ static void test_shm_survives_damaged_frames(void **state)
     for (uint32_t i = 1; i < 20000; i++) {
         if (i % 100 == 0)
             (void)from->ops->heap.alloc(from, 1000, -1);
-        shm_slot *slot = &ring_slots(ring)[i % j->segment->ring_slots];
+        fy_ring_slot *slot = &ring_slots(ring)[i % j->segment->ring_slots];
         write_noise(slot, &seed);
         atomic_store(&slot->turn, i / j->segment->ring_slots + 1);
         (void)to->ops->transport.poll(to, FY_DATA, 1, read_all, &r);

@@ -59,7 +59,7 @@ static void tell_all(nodes_port *p)
         .lives = true,
         .answered = true,
         /* relaxed: this thread or the other thread of this rank has just written it */
-        .doing = (uint32_t)atomic_load_explicit(&self->doing, memory_order_relaxed)};
+        .doing = (uint32_t)atomic_load_explicit(&self->note.doing, memory_order_relaxed)};
     char lines[FY_ANSWER_BYTES], *save = NULL, *words;
     memcpy(lines, c->text, sizeof(lines));
     for (char *line = strtok_r(lines, "\n", &save); line != NULL;

@@ -130,6 +130,7 @@ int fy_nodes_joiner(fy_segment *segment, fy_port *port)
     j->ops.transport.close = joiner_close;
     j->ops.transport.query = joiner_query;
     j->ops.transport.send = joiner_send;
+    j->ops.transport.outlet = NULL; /* each send looks at the relay's state */
     j->ops.heap.send_block = joiner_send_block;
     j->ops.heap.owner = joiner_owner;
     j->ops.heap.board = joiner_board;

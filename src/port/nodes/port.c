@@ -241,6 +241,12 @@ static void nodes_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t
     near->ops->diagnosis.doing(near, what, handler, since_ns);
 }
 
+static fy_doing_note *nodes_note(fy_port *port)
+{
+    fy_port *near = port_of(port)->near;
+    return near->ops->diagnosis.note(near);
+}
+
 static void nodes_name_handler(fy_port *port, uint16_t handler, const char *name)
 {
     fy_port *near = port_of(port)->near;
@@ -385,6 +391,7 @@ const fy_port_ops fy_nodes_ops = {
         {
             .version = FY_DIAGNOSIS_VERSION,
             .doing = nodes_doing,
+            .note = nodes_note,
             .name_handler = nodes_name_handler,
             .describe = nodes_describe,
             .asked = fy_nodes_asked,

@@ -11,6 +11,7 @@
 
 #include "base/heap.h"
 #include "base/shared.h"
+#include "port/outlet.h"
 #include "port/shm/shm.h"
 
 #define SHM_MAGIC 0x31676573797272fau
@@ -60,7 +61,8 @@ typedef struct shm_common {
 typedef struct shm_rank {
     /* Read by every sender to this rank. */
     _Alignas(64) _Atomic uint32_t state;
-    _Atomic uint32_t app_asleep; /* futex: 1 while the application thread sleeps or is about to */
+    _Atomic uint32_t app_asleep; /* futex: 1 while the application thread sleeps or is about to;
+                                    behind `state`, as an outlet has it */
 
     /* Read by senders on the control lane. */
     _Alignas(64) _Atomic uint32_t serve; /* fy_thread */
@@ -89,13 +91,12 @@ typedef struct shm_rank {
     _Alignas(64) _Atomic uint64_t arena;
 
     /* Written by this rank, read by the launcher. */
-    _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
+    _Alignas(64) fy_doing_note note;
     _Atomic int32_t pid;
-    _Atomic uint32_t endures;  /* this rank goes on when others die */
-    _Atomic uint32_t outcome;  /* 1 + its status of wait(2); 0: not known. Written by the process
-                                  that watches it, before it is marked dead */
-    _Atomic uint32_t aborts;   /* 1 + the exit status with which this rank ends the job; else 0 */
-    _Atomic uint64_t since_ns; /* of `doing`; 0: not known */
+    _Atomic uint32_t endures; /* this rank goes on when others die */
+    _Atomic uint32_t outcome; /* 1 + its status of wait(2); 0: not known. Written by the process
+                                 that watches it, before it is marked dead */
+    _Atomic uint32_t aborts;  /* 1 + the exit status with which this rank ends the job; else 0 */
     /* If the job has several segments: its number of ranks << 32 | this rank's number there + 1;
      * else 0. */
     _Atomic uint64_t in_job;
@@ -116,22 +117,6 @@ typedef enum shm_place {
     SHM_COPIED,  /* in a block of the source's heap; counts against the ring's limit */
     SHM_GIVEN,   /* in a block that the sender passed on */
 } shm_place;
-
-/* A frame in a ring: one cache line. It is full when `turn` is the number of its lap, from 1. */
-typedef struct shm_slot {
-    _Atomic uint32_t turn;
-    uint8_t kind;
-    uint8_t count_place; /* word_count | shm_place << 4 */
-    uint16_t handler;
-    uint32_t op;
-    int32_t tag;
-    uint32_t aux;
-    uint32_t position; /* bytes: running count, modulo 2^32; block: see block_position */
-    uint64_t words[FY_FRAME_WORDS];
-    uint64_t size; /* low 48 bits; above them the block position's high bits */
-} shm_slot;
-
-_Static_assert(sizeof(shm_slot) == 64, "a request is one cache line");
 
 #define SHM_SIZE_BITS 48
 #define SHM_SIZE_MASK ((UINT64_C(1) << SHM_SIZE_BITS) - 1)
@@ -214,9 +199,9 @@ static inline shm_ring *ring_at(const fy_segment *s, uint32_t target, uint32_t s
     return (shm_ring *)(void *)(s->base + s->rings_offset + index * s->ring_stride);
 }
 
-static inline shm_slot *ring_slots(shm_ring *ring)
+static inline fy_ring_slot *ring_slots(shm_ring *ring)
 {
-    return (shm_slot *)(void *)(ring + 1);
+    return (fy_ring_slot *)(void *)(ring + 1);
 }
 
 static inline char *ring_payload(const fy_segment *s, shm_ring *ring)

@@ -8,20 +8,17 @@
 
 /* The producer's end of a ring. It belongs to one thread. */
 typedef struct outbox {
-    shm_ring *ring; /* NULL until the first frame */
-    shm_slot *slots;
+    fy_outlet outlet; /* first: `follow` finds the rest there */
+    shm_ring *ring;   /* NULL until the first frame */
     shm_rank *target;
-    shm_news *news;                /* the target's `news` for this lane */
-    const _Atomic uint64_t *noted; /* the word in it that has this rank's bit */
-    bool plain; /* the ring is open and on the data lane, and stores need no fence */
-    uint64_t tail, head_seen;
+    shm_news *news; /* the target's `news` for this lane */
     uint64_t bytes_tail, bytes_head_seen;
     uint64_t copied_tail, copied_head_seen;
 } outbox;
 
 /* The consumer's end of a ring. It belongs to the thread that polls its lane. */
 typedef struct inbox {
-    shm_slot *slots;
+    fy_ring_slot *slots;
     shm_ring *ring;        /* NULL until adopted */
     _Atomic uint64_t head; /* the other thread reads it in `pending` */
     uint64_t publish_at;   /* the head at which the source is told at the latest */
@@ -93,6 +90,8 @@ static inline shm_port *state_of(fy_port *port)
 
 /* send.c */
 int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame);
+fy_outlet *fy_shm_outlet(fy_port *port, int rank);
+void fy_shm_follow(fy_port *port, fy_outlet *outlet);
 int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
                       const fy_frame *frame);
 

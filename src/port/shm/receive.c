@@ -89,7 +89,7 @@ static bool find_payload(const shm_port *p, inbox *in, uint64_t size_word, arriv
 }
 
 /* Copies the slot out of shared memory. False: it makes no sense. */
-static inline bool read_slot(const shm_port *p, inbox *in, const shm_slot *slot, arrival *a)
+static inline bool read_slot(const shm_port *p, inbox *in, const fy_ring_slot *slot, arrival *a)
 {
     uint8_t count_place = slot->count_place;
     uint64_t size_word = slot->size;
@@ -181,22 +181,22 @@ inbox_lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *con
     tell_lost(deliver, context, in);
 }
 
-/* A slot begins, after its turn, as a frame does. */
+/* A slot goes on, after its position, as a frame does. */
 enum { HEAD_BYTES = offsetof(fy_frame, words) };
 #define ALIKE(of_slot, of_frame)                                                                   \
-    (offsetof(shm_slot, of_slot) - offsetof(shm_slot, kind) == offsetof(fy_frame, of_frame))
-_Static_assert(ALIKE(kind, kind) && ALIKE(count_place, word_count) && ALIKE(handler, handler) &&
-                   ALIKE(op, op) && ALIKE(tag, tag) && ALIKE(aux, aux) && ALIKE(position, words) &&
-                   SHM_NOWHERE == 0,
+    (offsetof(fy_ring_slot, of_slot) - offsetof(fy_ring_slot, op) == offsetof(fy_frame, of_frame))
+_Static_assert(ALIKE(op, op) && ALIKE(aux, aux) && ALIKE(handler, handler) &&
+                   ALIKE(count_place, word_count) && ALIKE(kind, kind) && ALIKE(tag, tag) &&
+                   ALIKE(words, words) && SHM_NOWHERE == 0,
                "the head of a slot without payload is that of its frame");
 
 /* Copies a slot out of shared memory whose frame is words alone: what a frame has of payload is 0
  * in `out` already. False: it is another. */
-static inline bool read_plain(const shm_slot *slot, fy_frame *out)
+static inline bool read_plain(const fy_ring_slot *slot, fy_frame *out)
 {
     if (slot->size != 0)
         return false;
-    memcpy(out, (const char *)slot + offsetof(shm_slot, kind), HEAD_BYTES);
+    memcpy(out, (const char *)slot + offsetof(fy_ring_slot, op), HEAD_BYTES);
     memcpy(out->words, slot->words, sizeof out->words);
     /* The compiler may not read the slot again. */
     __asm__ volatile("" : "+m"(*out)::"memory");
@@ -205,8 +205,8 @@ static inline bool read_plain(const shm_slot *slot, fy_frame *out)
 
 /* The frame of a slot that is another than words alone; the verdict. One that makes no sense is
  * lost, and counted as taken. */
-static __attribute__((noinline)) fy_verdict take_any(shm_port *p, inbox *in, const shm_slot *slot,
-                                                     fy_deliver *deliver, void *context)
+static __attribute__((noinline)) fy_verdict
+take_any(shm_port *p, inbox *in, const fy_ring_slot *slot, fy_deliver *deliver, void *context)
 {
     arrival a;
     if (!read_slot(p, in, slot, &a)) {
@@ -227,7 +227,7 @@ static __attribute__((noinline)) int inbox_drain(shm_port *p, inbox *in, int bud
     fy_frame frame;
     int taken = 0;
     uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
-    const shm_slot *slot = &in->slots[head & p->slot_mask];
+    const fy_ring_slot *slot = &in->slots[head & p->slot_mask];
     uint32_t full = (uint32_t)(head >> p->slot_shift) + 1;
     frame.data = NULL;
     frame.size_bytes = 0;

@@ -55,7 +55,7 @@ static size_t round_up(size_t n, size_t step)
 /* Fills the geometry from ranks, ring_slots, ring_bytes, arenas and heap_bytes. */
 static void segment_layout(fy_segment *s)
 {
-    size_t ring = sizeof(shm_ring) + (size_t)s->ring_slots * sizeof(shm_slot) + s->ring_bytes;
+    size_t ring = sizeof(shm_ring) + (size_t)s->ring_slots * sizeof(fy_ring_slot) + s->ring_bytes;
     s->ring_stride = round_up(ring, PAGE_BYTES);
     s->rings_offset = round_up(controls_bytes(s->ranks), PAGE_BYTES);
     size_t rings = (size_t)s->ranks * s->ranks * SHM_CHANNELS * s->ring_stride;

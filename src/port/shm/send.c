@@ -40,12 +40,19 @@ static void __attribute__((cold, noinline))
 open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
 {
     outbox *o = &p->out[channel][rank];
-    o->target = rank_at(p->segment->base, rank);
+    shm_rank *target = rank_at(p->segment->base, rank);
+    bool plain = channel % FY_LANES == FY_DATA && !p->fence;
+    o->target = target;
     o->ring = ring_at(p->segment, rank, p->rank, channel);
-    o->slots = ring_slots(o->ring);
-    o->news = &o->target->news[channel % FY_LANES];
-    o->noted = &o->news->from[p->rank / 64];
-    o->plain = channel % FY_LANES == FY_DATA && !p->fence;
+    o->news = &target->news[channel % FY_LANES];
+    o->outlet = (fy_outlet){.slots = ring_slots(o->ring),
+                            .limit = p->segment->ring_slots,
+                            .slot_mask = p->slot_mask,
+                            .slot_shift = p->slot_shift,
+                            .target = &target->state,
+                            .joined = plain ? SHM_JOINED : UINT32_MAX,
+                            .own_bit = UINT64_C(1) << p->rank % 64,
+                            .noted = &o->news->from[p->rank / 64]};
     channel_announce(p, channel, o->target);
 }
 
@@ -74,9 +81,12 @@ __attribute__((cold)) void fy_shm_repair(const shm_port *p, fy_thread thread)
         }
 }
 
-static inline bool has_slot(const shm_port *p, const outbox *o)
+_Static_assert(offsetof(shm_rank, app_asleep) == offsetof(shm_rank, state) + sizeof(uint32_t),
+               "an outlet finds the words of its target one behind the other");
+
+static inline bool has_slot(const outbox *o)
 {
-    return o->tail - o->head_seen <= p->slot_mask;
+    return o->outlet.tail != o->outlet.limit;
 }
 
 /* Whether a slot is free and `bytes` and `copied` more may be in flight. */
@@ -84,7 +94,7 @@ static bool has_room(const shm_port *p, const outbox *o, size_t bytes, size_t co
 {
     uint64_t copied_before = o->copied_tail - o->copied_head_seen;
     uint64_t copied_max = (uint64_t)COPIED_MAX * p->segment->ring_bytes;
-    return has_slot(p, o) && o->bytes_tail - o->bytes_head_seen + bytes <= p->segment->ring_bytes &&
+    return has_slot(o) && o->bytes_tail - o->bytes_head_seen + bytes <= p->segment->ring_bytes &&
            (copied == 0 || copied_before <= copied || copied_before + copied <= copied_max);
 }
 
@@ -94,7 +104,9 @@ static void read_progress(outbox *o)
      * consumer is done with what it counts */
     o->bytes_head_seen = atomic_load(&o->ring->bytes_head);
     o->copied_head_seen = atomic_load(&o->ring->copied_head);
-    o->head_seen = atomic_load(&o->ring->head);
+    uint64_t tail = o->outlet.tail, head = atomic_load(&o->ring->head);
+    uint64_t slots = (uint64_t)o->outlet.slot_mask + 1;
+    o->outlet.limit = tail - head <= slots ? head + slots : tail;
 }
 
 static bool __attribute__((cold, noinline))
@@ -109,45 +121,22 @@ wait_for_room(const shm_port *p, outbox *o, size_t bytes, size_t copied)
     return has_room(p, o, bytes, copied);
 }
 
-static inline shm_slot *next_slot(const shm_port *p, const outbox *o)
-{
-    return &o->slots[o->tail & p->slot_mask];
-}
-
-/* Asks for the line of a slot that is written soon, two ahead: the next one is what the consumer
- * looks at. While the two are far apart a stream is a fifth faster so. */
-static inline void claim(const outbox *o, uint32_t slot_mask)
-{
-    const shm_slot *slot = &o->slots[(o->tail + 2) & slot_mask];
-#if defined(__x86_64__)
-    /* The compiler's own would ask for a line to read, which then has to be asked for again. */
-    __asm__ volatile("prefetchw %0" : : "m"(*slot));
-#else
-    __builtin_prefetch(slot, 1);
-#endif
-}
-
 static inline bool needs_fence(const outbox *o)
 {
     /* relaxed: after the look at `app_asleep`, which acquires; see wait.c */
     return atomic_load_explicit(&o->target->state, memory_order_relaxed) & SHM_NEEDS_FENCE;
 }
 
-static inline bool is_noted(const shm_port *p, const outbox *o, memory_order order)
-{
-    return atomic_load_explicit(o->noted, order) >> p->rank % 64 & 1;
-}
-
 /* Publishes a slot, perhaps again, and wakes. */
 static void __attribute__((noinline))
-publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn, fy_lane lane)
+publish_fenced(const shm_port *p, const outbox *o, fy_ring_slot *slot, uint32_t turn, fy_lane lane)
 {
     shm_rank *target = o->target;
     /* seq_cst: see above; pairs with the stores in wait.c. Release: with the acquire in receive.c
      */
     atomic_store(&slot->turn, turn);
     /* seq_cst: after the turn's store; pairs with the exchange in poll_control */
-    if (!is_noted(p, o, memory_order_seq_cst))
+    if (!fy_outlet_is_noted(&o->outlet, memory_order_seq_cst))
         fy_shm_note(o->news, p->rank);
     if (atomic_load(&target->app_asleep))
         fy_rouse(&target->app_asleep);
@@ -156,52 +145,47 @@ publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn
         fy_rouse(&target->helper_asleep);
 }
 
-/* The work that is rarely to be done after a slot was published without a fence. A target that has
- * woken since the first look will look at its rings. */
-static void __attribute__((noinline)) follow_up(const shm_port *p, const outbox *o, shm_slot *slot)
+fy_outlet *fy_shm_outlet(fy_port *port, int rank)
 {
+    const shm_port *p = state_of(port);
+    return (uint32_t)rank < p->ranks ? &p->out[channel_of(FY_APP, FY_DATA)][rank].outlet : NULL;
+}
+
+/* A slot was published without a fence. A target that has woken since the first look will look at
+ * its rings. */
+void fy_shm_follow(fy_port *port, fy_outlet *outlet)
+{
+    const shm_port *p = state_of(port);
+    const outbox *o = (const outbox *)(const void *)outlet;
+    fy_ring_slot *slot = &outlet->slots[(outlet->tail - 1) & outlet->slot_mask];
     /* seq_cst and relaxed, as the first look; the turn: this thread has just written it */
     if (atomic_load(&o->target->app_asleep))
         fy_rouse(&o->target->app_asleep);
     else if (needs_fence(o))
         publish_fenced(p, o, slot, atomic_load_explicit(&slot->turn, memory_order_relaxed),
                        FY_DATA);
-    if (!is_noted(p, o, memory_order_relaxed))
+    if (!fy_outlet_is_noted(outlet, memory_order_relaxed))
         fy_shm_note(o->news, p->rank);
 }
 
 /* Publishes a slot on the data lane, and wakes. */
-static inline void publish_plain(const shm_port *p, outbox *o, shm_slot *slot)
+static inline void publish_plain(shm_port *p, outbox *o, fy_ring_slot *slot)
 {
-    uint32_t turn = (uint32_t)(o->tail >> p->slot_shift) + 1;
-    o->tail++;
-    claim(o, p->slot_mask);
-    /* release: pairs with the acquire in receive.c */
-    atomic_store_explicit(&slot->turn, turn, memory_order_release);
-    atomic_signal_fence(memory_order_seq_cst);
-    /* seq_cst: after the turn's store, see above; pairs with the stores in wait.c */
-    /* relaxed: one that is just being taken away is seen late, which receive.c allows for */
-    if (atomic_load(&o->target->app_asleep) || needs_fence(o) ||
-        !is_noted(p, o, memory_order_relaxed))
-        follow_up(p, o, slot);
+    if (fy_outlet_publish(&o->outlet, slot))
+        fy_shm_follow(&p->port, &o->outlet);
 }
 
 /* Publishes the slot that was filled, and wakes. */
-static __attribute__((noinline)) void publish(const shm_port *p, outbox *o, fy_lane lane,
-                                              uint32_t state)
+static __attribute__((noinline)) void publish(shm_port *p, outbox *o, fy_lane lane, uint32_t state)
 {
-    shm_slot *slot = next_slot(p, o);
-    if (lane == FY_DATA && !p->fence && !(state & SHM_NEEDS_FENCE)) {
+    fy_ring_slot *slot = fy_outlet_next(&o->outlet);
+    if (lane == FY_DATA && !p->fence && !(state & SHM_NEEDS_FENCE))
         publish_plain(p, o, slot);
-        return;
-    }
-    uint32_t turn = (uint32_t)(o->tail >> p->slot_shift) + 1;
-    o->tail++;
-    claim(o, p->slot_mask);
-    publish_fenced(p, o, slot, turn, lane);
+    else
+        publish_fenced(p, o, slot, fy_outlet_advance(&o->outlet), lane);
 }
 
-static inline void shm_fill(shm_slot *slot, const fy_frame *frame, shm_place place)
+static inline void shm_fill(fy_ring_slot *slot, const fy_frame *frame, shm_place place)
 {
     slot->kind = frame->kind;
     slot->count_place = (uint8_t)(frame->word_count | place << 4);
@@ -224,7 +208,7 @@ static int send_bytes(shm_port *p, outbox *o, fy_lane lane, uint32_t state, cons
     if (!has_room(p, o, skip + size, 0) && !wait_for_room(p, o, skip + size, 0))
         return FERRY_EAGAIN;
     o->bytes_tail += skip;
-    shm_slot *slot = next_slot(p, o);
+    fy_ring_slot *slot = fy_outlet_next(&o->outlet);
     memcpy(ring_payload(p->segment, o->ring) + (o->bytes_tail & (ring_bytes - 1)), frame->data,
            frame->size_bytes);
     shm_fill(slot, frame, SHM_BYTES);
@@ -234,7 +218,7 @@ static int send_bytes(shm_port *p, outbox *o, fy_lane lane, uint32_t state, cons
     return 0;
 }
 
-static void place_block(const shm_port *p, shm_slot *slot, const void *block)
+static void place_block(const shm_port *p, fy_ring_slot *slot, const void *block)
 {
     uint64_t units = (uint64_t)((const char *)block - p->segment->base) / FY_HEAP_ALIGN;
     fy_elsewhere_goes((void *)(uintptr_t)block);
@@ -253,7 +237,7 @@ static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const
     (void)fy_shm_keep(p->segment, block, rank + 1);
     fy_copy(block, frame->data, frame->size_bytes);
     o->copied_tail += frame->size_bytes;
-    shm_slot *slot = next_slot(p, o);
+    fy_ring_slot *slot = fy_outlet_next(&o->outlet);
     shm_fill(slot, frame, SHM_COPIED);
     place_block(p, slot, block);
     publish(p, o, lane, state);
@@ -263,9 +247,9 @@ static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const
 static inline int send_short(shm_port *p, outbox *o, fy_lane lane, uint32_t state,
                              const fy_frame *frame)
 {
-    if (!has_slot(p, o) && !wait_for_room(p, o, 0, 0))
+    if (!has_slot(o) && !wait_for_room(p, o, 0, 0))
         return FERRY_EAGAIN;
-    shm_slot *slot = next_slot(p, o);
+    fy_ring_slot *slot = fy_outlet_next(&o->outlet);
     shm_fill(slot, frame, frame->size_bytes != 0 ? SHM_INLINE : SHM_NOWHERE);
     if (frame->size_bytes != 0)
         memcpy(&slot->words[frame->word_count], frame->data, frame->size_bytes);
@@ -327,16 +311,13 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
     if ((uint32_t)rank >= p->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
     outbox *o = &p->out[channel_of(thread, lane)][rank];
-    /* relaxed: as in find_outbox */
-    if (!o->plain || atomic_load_explicit(&o->target->state, memory_order_relaxed) != SHM_JOINED)
+    if (!fy_outlet_is_ready(&o->outlet))
         return send_any(p, thread, lane, rank, frame);
     if (frame->size_bytes != 0)
         return frame->size_bytes > sizeof frame->words
                    ? send_long(p, o, FY_DATA, SHM_JOINED, frame, (uint32_t)rank)
                    : send_any(p, thread, lane, rank, frame);
-    if (!has_slot(p, o))
-        return send_any(p, thread, lane, rank, frame);
-    shm_slot *slot = next_slot(p, o);
+    fy_ring_slot *slot = fy_outlet_next(&o->outlet);
     shm_fill(slot, frame, SHM_NOWHERE);
     publish_plain(p, o, slot);
     return 0;
@@ -358,7 +339,7 @@ int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
         return FERRY_EAGAIN;
     /* Before the target can pass it on, which says so too. */
     (void)fy_shm_keep_for(port, (void *)(uintptr_t)frame->data, rank);
-    shm_slot *slot = next_slot(p, o);
+    fy_ring_slot *slot = fy_outlet_next(&o->outlet);
     shm_fill(slot, frame, SHM_GIVEN);
     place_block(p, slot, frame->data);
     publish(p, o, lane, state);

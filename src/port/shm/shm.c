@@ -147,11 +147,12 @@ static fy_peer_state shm_peer(fy_port *port, int rank)
 
 static void shm_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
-    shm_rank *self = state_of(port)->self;
-    /* relaxed: the launcher reads it when we are gone; others show what they happen to see */
-    atomic_store_explicit(&self->since_ns, since_ns, memory_order_relaxed);
-    atomic_store_explicit(&self->doing, (uint64_t)what | (uint64_t)handler << 32,
-                          memory_order_relaxed);
+    fy_doing_note_write(&state_of(port)->self->note, what, handler, since_ns);
+}
+
+static fy_doing_note *shm_note(fy_port *port)
+{
+    return &state_of(port)->self->note;
 }
 
 static void shm_name_handler(fy_port *port, uint16_t handler, const char *name)
@@ -236,6 +237,8 @@ static const fy_port_ops shm_ops = {
             .close = shm_close,
             .query = shm_query,
             .send = fy_shm_send,
+            .outlet = fy_shm_outlet,
+            .follow = fy_shm_follow,
             .poll = fy_shm_poll,
             .pending = fy_shm_pending,
             .news = fy_shm_news,
@@ -282,6 +285,7 @@ static const fy_port_ops shm_ops = {
         {
             .version = FY_DIAGNOSIS_VERSION,
             .doing = shm_doing,
+            .note = shm_note,
             .name_handler = shm_name_handler,
             .asked = fy_shm_asked,
             .answer = fy_shm_answer,

@@ -27,7 +27,7 @@ static const char *const doings[] = {
 void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size)
 {
     /* seq_cst, though any order would do */
-    uint64_t word = atomic_load(&control->doing);
+    uint64_t word = atomic_load(&control->note.doing);
     uint32_t what = (uint32_t)word, handler = (uint32_t)(word >> 32);
     out[0] = '\0';
     if (what >= sizeof(doings) / sizeof(doings[0]))

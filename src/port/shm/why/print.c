@@ -42,7 +42,7 @@ static void why_look(void *base, uint32_t ranks, fy_waiting *all)
         all[i].lives = fy_why_state(rank) == SHM_JOINED;
         /* seq_cst: the answer's words are read after this */
         all[i].answered = atomic_load(&rank->answered) == atomic_load(&rank->asked);
-        all[i].doing = (uint32_t)atomic_load_explicit(&rank->doing, memory_order_relaxed);
+        all[i].doing = (uint32_t)atomic_load_explicit(&rank->note.doing, memory_order_relaxed);
     }
 }
 
@@ -98,7 +98,7 @@ static void print_rank(void *base, uint32_t index, fy_waiting *t, FILE *out)
         return;
     }
     fy_doing_describe(rank, "", doing, sizeof(doing));
-    uint64_t since = atomic_load_explicit(&rank->since_ns, memory_order_relaxed);
+    uint64_t since = atomic_load_explicit(&rank->note.since_ns, memory_order_relaxed);
     uint64_t now = fy_clock_now_ns();
     fprintf(out, "  rank %u (process %d): %s", number_of(rank, index),
             (int)atomic_load_explicit(&rank->pid, memory_order_relaxed), doing);
