@@ -71,6 +71,7 @@ struct ferry_scheduling {
     char asked[FY_PARAMETERS_BYTES]; /* the parameters that `create` reads, each after a blank */
     double (*tuned)(const ferry_scheduling *s, const char *name,
                     double otherwise); /* what steering has chosen; NULL: nothing */
+    bool plain;                        /* the environment sets no parameter; known after `create` */
     int misread;                       /* FERRY_EINVAL: one of them is out of its range */
     fy_random random;
     bool on;
@@ -112,7 +113,7 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
 
 /* Warns, once the scheduler was made, of parameters in the environment that it has not asked for.
  * [application thread] */
-void fy_parameters_check(const ferry_scheduling *s);
+void fy_parameters_check(ferry_scheduling *s);
 
 /* FERRY_EINVAL: the name of a scheduler is NULL or too long. */
 int fy_scheduler_check_name(ferry *f, const char *name);

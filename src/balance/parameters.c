@@ -5,7 +5,8 @@
  * (`misread`). After `create`, rank 0 warns of variables whose names the scheduler has not read.
  *
  * Steering may choose a parameter that is not set (`tuned`). Schedulers read those that it may
- * choose again while they run. */
+ * choose again while they run. To look for a variable takes 0.3 us. That is not done again if there
+ * was none of these variables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,12 @@ static bool is_asked_for(const char *names, const char *entry)
     return false;
 }
 
-void fy_parameters_check(const ferry_scheduling *s)
+void fy_parameters_check(ferry_scheduling *s)
 {
     static const char prefix[] = PARAMETER_PREFIX;
     size_t index = 0;
+    s->plain = fy_env_next(prefix, &index) == NULL;
+    index = 0;
     for (const char *entry; s->rank == 0 && (entry = fy_env_next(prefix, &index)) != NULL;)
         if (!is_asked_for(s->asked, entry + sizeof prefix - 1))
             fy_log(s->f, "warning: %.*s is ignored; parameters of scheduler %s:%s",
@@ -54,6 +57,8 @@ typedef struct range {
 
 static double read_parameter(ferry_scheduling *s, const char *name, const range *r)
 {
+    if (s->plain && s->tuned == NULL)
+        return r->otherwise;
     char variable[96];
     int length = snprintf(variable, sizeof variable, PARAMETER_PREFIX "%s", name);
     if (length < 0 || (size_t)length >= sizeof variable)
