@@ -153,7 +153,9 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 int fy_wave_send(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t finished)
 {
     const fy_quiescence *q = &f->quiescence;
+    /* Only an idle rank takes part, so a rank that runs a task need not know yet. */
     fy_frame frame = {.kind = FY_KIND_WAVE,
+                      .quiet = true,
                       .word_count = WAVE_WORDS,
                       .handler = (uint16_t)kind,
                       .aux = q->wave,

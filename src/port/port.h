@@ -54,6 +54,7 @@ typedef struct fy_frame {
     const void *data; /* delivered 8-byte aligned */
     size_t size_bytes;
     bool block; /* set by the port at delivery: `data` is a block that `deliver` may keep */
+    bool quiet; /* no answer is urgent: on the control lane it need not wake a helper */
 } fy_frame;
 
 /* Copies the words of a frame one by one. They were just written in that way: a copy of several

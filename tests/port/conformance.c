@@ -459,7 +459,8 @@ static void help(void *arg)
 
 /* Goal: while the application thread computes, the helper answers control frames: at once where
  * they wake it, else after a quantum. Method: rank 1's application thread hands the control lane to
- * its helper and does nothing but watch for the end on the data lane; rank 0 asks, waits, asks. */
+ * its helper and does nothing but watch for the end on the data lane; rank 0 asks, waits, asks.
+ * Quiet frames are answered with the next other one at the latest. */
 static void helper_answers(fy_port *port)
 {
     enum { ROUNDS = 3000, ROUNDS_OF_A_QUANTUM = 1000 };
@@ -468,10 +469,11 @@ static void helper_answers(fy_port *port)
     if (info.rank == 0) {
         uint64_t start = port->ops->host.now(port), number = 0;
         uint64_t rounds = info.wakes_helper ? ROUNDS : ROUNDS_OF_A_QUANTUM;
-        for (; !fy_is_enough(port, start, number, rounds); number++) {
+        for (; number % 4 != 0 || !fy_is_enough(port, start, number, rounds); number++) {
             fy_frame frame = fy_tally_frame(number, FY_CONTROL);
+            frame.quiet = number % 4 != 3;
             fy_tally_send(&t, FY_CONTROL, 1, &frame);
-            while (t.count[FY_CONTROL] <= number) {
+            while (!frame.quiet && t.count[FY_CONTROL] <= number) {
                 port->ops->transport.wait(port, FY_APP, UINT64_MAX);
                 fy_tally_poll(&t);
             }

@@ -344,12 +344,39 @@ static void test_shm_quiet_end_tells_nobody(void **state)
     }
 }
 
+/* Goal: a quiet frame on the control lane wakes no helper, but two in each round of the ring do, so
+ * that the ring does not fill. All come. Method: a helper that seems to sleep. */
+static void test_shm_quiet_frames_wake_helpers_rarely(void **state)
+{
+    const job *j = *state;
+    const fy_transport_ops *transport = &j->ranks[0]->ops->transport;
+    shm_rank *target = rank_at(j->segment->base, 1);
+    uint64_t slots = (uint64_t)state_of(j->ranks[0])->slot_mask + 1;
+    received r = {0};
+    transport->serve(j->ranks[1], FY_HELPER);
+    for (int quiet = 0; quiet < 2; quiet++) {
+        const fy_frame frame = {.kind = 1, .word_count = 1, .quiet = quiet != 0};
+        uint64_t wakes = 0;
+        for (uint64_t i = 0; i < slots; i++) {
+            atomic_store(&target->helper_asleep, 1);
+            assert_int_equal(transport->send(j->ranks[0], FY_APP, FY_CONTROL, 1, &frame), 0);
+            wakes += atomic_load(&target->helper_asleep) == 0;
+            (void)transport->poll(j->ranks[1], FY_CONTROL, 64, read_all, &r);
+        }
+        assert_int_equal(wakes, quiet != 0 ? 2 : slots);
+        assert_int_equal(r.frames, (uint64_t)(quiet + 1) * slots);
+    }
+    atomic_store(&target->helper_asleep, 0);
+    transport->serve(j->ranks[1], FY_APP);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shm_survives_damaged_frames, make, drop),
         cmocka_unit_test_setup_teardown(test_shm_survives_damaged_progress, make, drop),
         cmocka_unit_test_setup_teardown(test_shm_gives_each_place_once, make, drop),
+        cmocka_unit_test_setup_teardown(test_shm_quiet_frames_wake_helpers_rarely, make, drop),
         cmocka_unit_test(test_shm_is_crowded_by_those_who_are_there),
         cmocka_unit_test(test_shm_uses_heaps_of_the_dead_again),
         cmocka_unit_test(test_shm_quiet_end_tells_nobody),

@@ -244,6 +244,14 @@ static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const
     return 0;
 }
 
+/* The lane to publish a frame on: FY_LANES for a quiet one, which wakes no helper. If nobody takes
+ * frames out, the ring would fill, so two in each round of the ring wake one. */
+static inline fy_lane announced(const outbox *o, fy_lane lane, const fy_frame *frame)
+{
+    bool turn = (o->outlet.tail & o->outlet.slot_mask / 2) == 0;
+    return frame->quiet && !turn ? FY_LANES : lane;
+}
+
 static inline int send_short(shm_port *p, outbox *o, fy_lane lane, uint32_t state,
                              const fy_frame *frame)
 {
@@ -253,7 +261,7 @@ static inline int send_short(shm_port *p, outbox *o, fy_lane lane, uint32_t stat
     shm_fill(slot, frame, frame->size_bytes != 0 ? SHM_INLINE : SHM_NOWHERE);
     if (frame->size_bytes != 0)
         memcpy(&slot->words[frame->word_count], frame->data, frame->size_bytes);
-    publish(p, o, lane, state);
+    publish(p, o, announced(o, lane, frame), state);
     return 0;
 }
 
