@@ -36,6 +36,7 @@ enum {
 /* A message for the scheduler of another rank, not sent yet. */
 typedef struct fy_note {
     int rank;
+    bool quiet;                     /* it wakes no helper */
     uint64_t words[FY_FRAME_WORDS]; /* the last is the load of the rank that sends */
 } fy_note;
 
@@ -85,6 +86,7 @@ struct ferry_scheduling {
     uint32_t note_first, note_count, note_capacity;
     uint32_t restless; /* messages sent since a task ran here */
     bool told_restless;
+    bool quietly;         /* a message that is noted now wakes no helper */
     uint64_t restless_ns; /* when the last RESTLESS_WORDS of them were counted */
     double load;          /* sum over the tasks in the scheduler's lists */
     uint32_t tasks;       /* number of these tasks */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "balance/balance.h"
+#include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 #include "core/control.h"
 #include "core/fail.h"
@@ -110,11 +111,20 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
     }
     fy_note *note = &s->notes[s->note_first + s->note_count++];
     note->rank = rank;
+    note->quiet = s->quietly;
     for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
         note->words[i] = words[i];
     memcpy(&note->words[FERRY_SCHEDULER_WORDS], &s->load, sizeof s->load);
     if (++s->restless % RESTLESS_WORDS == 0)
         look_for_rest(s);
+}
+
+void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERRY_SCHEDULER_WORDS],
+                        bool quietly)
+{
+    s->quietly = quietly;
+    ferry_scheduling_send(s, rank, words);
+    s->quietly = false;
 }
 
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
@@ -184,7 +194,8 @@ void fy_balance_alarm(ferry_scheduling *s)
 
 static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
 {
-    fy_frame frame = {.kind = FY_KIND_SCHEDULER, .word_count = FY_FRAME_WORDS};
+    fy_frame frame = {
+        .kind = FY_KIND_SCHEDULER, .word_count = FY_FRAME_WORDS, .quiet = note->quiet};
     for (int i = 0; i < FY_FRAME_WORDS; i++)
         frame.words[i] = note->words[i];
     int error = thread == FY_APP ? fy_send(s->f, FY_CONTROL, note->rank, &frame)

@@ -533,6 +533,62 @@ static void test_ferry_counts_what_a_move_costs(void **state)
     }
 }
 
+/* Whether all words since mail number `since` are quiet, or none is. */
+static bool are_quiet(const world *w, int since, bool quiet)
+{
+    for (const mail *m = &w->mail[since]; m < &w->mail[w->sent]; m++)
+        if (m->quiet != quiet)
+            return false;
+    return true;
+}
+
+/* Goal: in steps of tiny tasks a rank tells only of loads that differ by a factor of 2, and wakes
+ * no helper for it. It asks when it has been idle for 10 us in all, and that wakes one. With tasks
+ * of 50 us it tells of changes by a quarter, wakes a helper, and asks after 4 us. Method: a rank
+ * with 16 objects runs all of them in each of some steps, and is then idle twice. */
+static void test_ferry_is_patient_with_tiny_tasks(void **state)
+{
+    static const struct {
+        uint64_t task_ns, patience_ns;
+        int reports;
+    } cases[] = {{2000, 10000, 7}, {50000, 4000, 16}};
+    enum { OBJECTS = 16, STEPS = 3, GAP_NS = 3000 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        bool tiny = i == 0;
+        thing *things[OBJECTS];
+        int since = 0;
+        for (int step = 0; step < STEPS; step++) {
+            since = w->sent;
+            for (int k = 0; k < OBJECTS; k++)
+                if (step == 0)
+                    things[k] = world_add(w, 1, 1);
+                else
+                    world_again(w, things[k]);
+            for (int k = 0; k < OBJECTS; k++)
+                run_for(w, 1, cases[i].task_ns);
+        }
+        assert_int_equal(w->sent - since, cases[i].reports);
+        assert_true(are_quiet(w, since, tiny));
+        since = w->sent;
+        const uint64_t idle_ns = w->now_ns;
+        assert_null(world_run(w, 1));
+        assert_int_equal(w->of[1].wake_ns, idle_ns + cases[i].patience_ns);
+        w->now_ns += GAP_NS;
+        world_again(w, things[0]);
+        run_for(w, 1, cases[i].task_ns);
+        assert_null(world_run(w, 1));
+        assert_int_equal(w->of[1].wake_ns, w->now_ns + cases[i].patience_ns - (tiny ? GAP_NS : 0));
+        assert_true(are_quiet(w, since, tiny)); /* reports */
+        since = w->sent;
+        world_wake(w, 1);
+        assert_int_equal(w->sent, since + 1);
+        assert_true(are_quiet(w, since, false));
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_ferry_trades_again_after_a_refusal),
         cmocka_unit_test(test_ferry_lets_tasks_settle),
         cmocka_unit_test(test_ferry_counts_what_a_move_costs),
+        cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

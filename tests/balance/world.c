@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "balance/schedulers/schedulers.h"
+
 static const char *given; /* the parameters, while a world is opened */
 
 int ferry_scheduling_rank(const ferry_scheduling *s)
@@ -97,6 +99,13 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
     memcpy(post(s, rank)->words, words, sizeof(uint64_t) * FERRY_SCHEDULER_WORDS);
 }
 
+void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERRY_SCHEDULER_WORDS],
+                        bool quietly)
+{
+    ferry_scheduling_send(s, rank, words);
+    s->w->mail[s->w->sent - 1].quiet = quietly;
+}
+
 double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *item, int rank)
 {
     const thing *t = (const thing *)(const void *)item;
@@ -155,6 +164,14 @@ thing *world_add(world *w, int rank, double load)
     thing *t = &w->things[w->thing_count];
     *t = (thing){.rank = rank, .item = {.load = load, .pending = 1}};
     return enter(w, t);
+}
+
+void world_again(world *w, thing *t)
+{
+    ferry_scheduling *s = &w->of[t->rank];
+    t->item.pending++;
+    t->item.load++;
+    w->policy->notify(s, s->state, &t->item);
 }
 
 thing *world_add_choosy(world *w, int rank, const double *priorities)

@@ -39,6 +39,7 @@ typedef struct mail {
     int from, to;
     uint64_t words[FERRY_SCHEDULER_WORDS];
     thing *object; /* NULL: words */
+    bool quiet;    /* words that wake no helper */
 } mail;
 
 struct world {
@@ -61,6 +62,9 @@ void world_close(world *w);
 /* An object of `load` with one task, on `rank`; or one with a priority for each of the ranks. */
 thing *world_add(world *w, int rank, double load);
 thing *world_add_choosy(world *w, int rank, const double *priorities);
+
+/* Gives an object that rests one more task, of load 1. */
+void world_again(world *w, thing *t);
 
 /* Gives `rank` its next task, which runs until world_end; NULL: there is none. */
 ferry_schedulable *world_run(world *w, int rank);

@@ -37,6 +37,10 @@
  * has been idle, in all, for as long as a move takes. So moves cost no more than the idle time that
  * they can end, whatever the program does. The same holds in steps. Ranks do not trade then.
  *
+ * Tiny tasks take less than a word to another rank and its answer. Those count as a part of the
+ * move then, so the rank is patient. In a program of steps its next message comes sooner, as a
+ * rule. In steps its reports are rarer, and wake no helper.
+ *
  * A work request may be lost if memory is short. After TIMEOUT_US it is sent again. */
 #include <stdlib.h>
 
@@ -72,10 +76,14 @@ typedef struct ferry_policy {
     float reported_heaviest;
 } ferry_policy;
 
-/* To unpack an object takes about as long as to pack it. Then it uses its memory. */
-static uint64_t move_cost(const ferry_scheduling *s, const ferry_policy *p)
+/* To unpack an object takes about as long as to pack it. Then it uses its memory. The request and
+ * its answer count only where they take longer than a task. */
+static __attribute__((noinline)) uint64_t move_cost(const ferry_scheduling *s,
+                                                    const ferry_policy *p)
 {
-    return 2 * ferry_scheduling_move_ns(s) + p->measure.touch_ns;
+    uint64_t cost_ns = 2 * ferry_scheduling_move_ns(s) + p->measure.touch_ns;
+    return cost_ns < FY_MEASURE_TINY_NS && fy_measure_is_tiny(&p->measure) ? FY_MEASURE_TINY_NS
+                                                                           : cost_ns;
 }
 
 /* Whether an idle rank waits for its own work before it asks: that is in flight, or a move takes
@@ -140,16 +148,24 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* Whether to tell the coordinator of a change. Each message wakes a helper. If there is less left,
- * but not nothing, the message is worth that only if there is much less. With short tasks the
- * coordinator is told only that there are many more objects. It learns that there are fewer when it
- * asks in vain. */
+/* In steps each task changes the load. If tasks are tiny, only a change by a factor of 2 counts. */
+static bool weighs_otherwise(const ferry_policy *p)
+{
+    float now = heaviest(p), then = p->reported_heaviest;
+    if (fy_measure_is_tiny(&p->measure))
+        return now > 2 * then || then > 2 * now;
+    return fy_coordinator_weighs_otherwise(now, then);
+}
+
+/* Whether to tell the coordinator of a change. Each message wakes a helper, as a rule. If there is
+ * less left, but not nothing, the message is worth that only if there is much less. With short
+ * tasks the coordinator is told only that there are many more objects. It learns that there are
+ * fewer when it asks in vain. */
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
     if (p->measure.steps)
-        return (now == 0) != (p->reported == 0) ||
-               fy_coordinator_weighs_otherwise(heaviest(p), p->reported_heaviest);
+        return (now == 0) != (p->reported == 0) || weighs_otherwise(p);
     if (fy_measure_is_short(&p->measure))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
     if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
@@ -179,7 +195,8 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->requested_ns = ferry_scheduling_now(s);
     p->sent = p->paused || !is_patient(s, p);
     if (!p->sent) {
-        uint64_t cost_ns = move_cost(s, p) > p->idle_ns ? move_cost(s, p) - p->idle_ns : 0;
+        uint64_t cost_ns = move_cost(s, p);
+        cost_ns = cost_ns > p->idle_ns ? cost_ns - p->idle_ns : 0;
         p->paused = true;
         p->asked_ns = p->requested_ns + (cost_ns > PAUSE_NS ? cost_ns : PAUSE_NS);
         set_timer(s, p);
@@ -316,10 +333,11 @@ static void again(ferry_scheduling *s, void *context)
 
 static void send_note(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note)
 {
+    const ferry_policy *p = context;
+    bool reports = note->word == FY_COORDINATOR_UP && note->request < 0;
     uint64_t words[FERRY_SCHEDULER_WORDS];
-    (void)context;
     fy_coordinator_note_write(note, words);
-    ferry_scheduling_send(s, rank, words);
+    fy_scheduling_tell(s, rank, words, reports && note->once && fy_measure_is_tiny(&p->measure));
 }
 
 static int policy_create(ferry_scheduling *s, void **out)

@@ -5,6 +5,9 @@
 
 #include <ferry/scheduler.h>
 
+/* Tasks that take less are tiny: a word to another rank and its answer take longer. */
+enum { FY_MEASURE_TINY_NS = 10 * 1000 };
+
 typedef struct fy_measure {
     uint64_t short_ns;   /* tasks that take less are short */
     uint64_t grace_ns;   /* a rank with new work gives none for so long, or for less */
@@ -26,15 +29,20 @@ static inline bool fy_measure_is_short(const fy_measure *m)
     return m->mean_ns != 0 && m->mean_ns < m->short_ns;
 }
 
-/* A task of this load begins. Short tasks are measured only from time to time, and tasks without
+static inline bool fy_measure_is_tiny(const fy_measure *m)
+{
+    return m->mean_ns != 0 && m->mean_ns < FY_MEASURE_TINY_NS;
+}
+
+/* A task of this load begins. Tiny tasks are measured only from time to time, and tasks without
  * load never: the time of other tasks cannot be derived from theirs. */
 static inline void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
 {
-    enum { SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, KEPT_TASKS = 32 };
+    enum { SAMPLE = 16, KEPT_TASKS = 32 };
     m->greatest -= m->greatest / KEPT_TASKS;
     if (load > m->greatest)
         m->greatest = load;
-    bool known = m->mean_ns != 0 && m->mean_ns < SAMPLED_BELOW_NS && ++m->unmeasured < SAMPLE;
+    bool known = fy_measure_is_tiny(m) && ++m->unmeasured < SAMPLE;
     m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
 }
 

@@ -6,4 +6,9 @@
 
 extern const ferry_scheduler fy_scheduler_ferry;
 
+/* ferry_scheduling_send. `quietly`: if a task runs there, the words may wait until it has ended, or
+ * until something else wakes the helper. */
+void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERRY_SCHEDULER_WORDS],
+                        bool quietly);
+
 #endif
