@@ -233,6 +233,9 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
         if (value != NULL)
             printf(" %s %s", options[i].option, value);
     }
+    const char *permille = fy_env_get("FERRY_SIM_CPU_PERMILLE");
+    if (permille != NULL)
+        printf(" -C %g", strtod(permille, NULL) / 1000);
     for (size_t i = 0; i < plan->count; i++)
         printf("%s%s", i == 0 ? " --faults " : ",", plan->texts[i]);
     for (char **argument = s->argv; *argument != NULL; argument++)

@@ -36,6 +36,8 @@ expect 120 'the time limit has passed' "$ferry" sim -n 3 --time-limit 1ms "$cana
 # One fault, and perhaps how long senders are patient.
 expect 1 'ferry sim --seed [0-9]* -n [0-9]* --faults [a-z0-9=@.:-]*\(,[a-z0-9=@.:]*\)\{0,1\} ' \
     "$ferry" swarm -n 4 --seeds 1..50 "$canary" hasty
+expect 1 'ferry sim --seed 1 -n [0-9]* -C 2.5 ' \
+    "$ferry" swarm -n 3 -C 2.5 --seeds 1..1 --effort 1 "$canary" stuck
 case $(uname -m) in
 x86_64 | aarch64)
     # Sanitizers' stacks are larger, and they notice more.
