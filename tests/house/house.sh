@@ -310,6 +310,21 @@ rule_tags()
         }' >"$found"
 }
 
+# A static function whose name stands in four files or more says in which module it is.
+rule_statics()
+{
+    sources src | xargs awk '
+        /^static / { gsub(/__attribute__[(][(][^)]*[)]*/, ""); begun = 1 }
+        begun && match($0, /^[^=;(]*[(]/) {
+            name = substr($0, 1, RLENGTH - 1)
+            sub(/.*[ *]/, "", name)
+            if (!((name, FILENAME) in seen)) { seen[name, FILENAME]; count[name]++; at[name] = FILENAME ":" FNR }
+        }
+        !/^static [^=;(]*$/ { begun = 0 }
+        END { for (name in count) if (count[name] > 3)
+            printf "%s: static %s stands in %d files\n", at[name], name, count[name] }' >"$found"
+}
+
 # No unfinished business.
 rule_unfinished()
 {

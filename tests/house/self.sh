@@ -109,6 +109,7 @@ spoil()
 
 to() { printf '%b' "$2" >>"$root/$1"; }
 lines() { awk -v n="$1" 'BEGIN { while (n-- > 0) print "    (void)0;" }'; }
+four_times() { for file in a b c d; do to "src/base/$file.c" "$1\n{\n    return 0;\n}\n"; done; }
 long_function() { { printf '\nvoid fy_long(void)\n{\n'; lines "$1"; echo '}'; } >>"$root/src/base/b.c"; }
 # One function of ten lines more than the tree has of others.
 ten_lines()
@@ -210,6 +211,10 @@ names)
 tags)
     spoil 'a tag with two definitions' to src/base/b.c \
         'struct fy_s {\n    int a;\n};\nenum fy_s { FY_S };\n'
+    ;;
+statics)
+    spoil 'a static name of four files' four_times 'static int again(void)'
+    spoil 'a long declaration' four_times 'static __attribute__((noinline)) int\nagain(int a,\n          int b)'
     ;;
 unfinished)
     for word in TODO FIXME XXX 'a stub' 'good enough for now'; do

@@ -192,7 +192,7 @@ static void multilist_activate(ferry_scheduling *s, void *arg, ferry_schedulable
     multilist_notify(s, arg, item);
 }
 
-static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+static void multilist_take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     multilist *m = arg;
     if (item == m->fetched)
@@ -200,7 +200,7 @@ static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     fy_policy_remove(s, arg, item);
 }
 
-static void give(ferry_scheduling *s, multilist *m, int thief)
+static void multilist_give(ferry_scheduling *s, multilist *m, int thief)
 {
     bool gives = can_give(s, m) && ferry_scheduling_accepts(s, thief);
     ferry_schedulable *item = gives ? head_for(s, m, thief) : NULL;
@@ -218,7 +218,7 @@ static void multilist_message(ferry_scheduling *s, void *arg, int source,
 {
     multilist *m = arg;
     if (words[0] == REQUEST) {
-        give(s, m, source);
+        multilist_give(s, m, source);
     } else if (words[0] == HEAD || words[0] == NONE) {
         double head = fy_number_of(words[1]);
         m->others[source].theirs = words[0] == HEAD && head > 0 ? head : 0;
@@ -251,7 +251,7 @@ const ferry_scheduler fy_scheduler_multilist = {
     .next = multilist_next,
     .activate = multilist_activate,
     .notify = multilist_notify,
-    .remove = take_out,
+    .remove = multilist_take_out,
     .empty = fy_policy_empty,
     .ahead = fy_policy_ahead,
     .message = multilist_message,
