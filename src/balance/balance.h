@@ -101,11 +101,10 @@ struct ferry_scheduling {
     fy_reason *reasons;
     uint32_t reason_count, reason_capacity;
     uint64_t reasons_lost;
-    bool counted;      /* FERRY_PROFILE or FERRY_TRACE: constant after open */
-    bool by_helper;    /* the helper polls */
-    uint64_t spent_ns; /* in the scheduler's functions on the helper thread, to be reported */
-    uint64_t move_ns;  /* to pack and send an object, of late; 0: none was sent */
-    fy_link outbound;  /* objects to be shipped: MIGRATING */
+    bool counted;     /* FERRY_PROFILE or FERRY_TRACE: constant after open */
+    bool by_helper;   /* the helper polls */
+    uint64_t move_ns; /* to pack and send an object, of late; 0: none was sent */
+    fy_link outbound; /* objects to be shipped: MIGRATING */
 };
 
 static inline ferry_scheduling *fy_scheduling_of(const ferry *f)

@@ -19,9 +19,7 @@ uint64_t fy_scheduler_entered(ferry_scheduling *s, fy_occasion occasion)
 void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns)
 {
     uint64_t passed = s->port->ops->host.now(s->port) - entered_ns;
-    if (s->by_helper)
-        s->spent_ns += passed;
-    else
+    if (!s->by_helper) /* a profile is of the application thread */
         fy_profile_count(s->f, FY_PROFILE_SCHEDULER, passed);
 }
 
