@@ -30,7 +30,7 @@ static void *drive(void *arg)
     fy_patience patience = {0};
     /* acquire: pairs with the release in ferry_background_end, which then wakes */
     while (!atomic_load_explicit(&f->background->ends, memory_order_acquire))
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        fy_progress_wait(f, FERRY_FOREVER, &patience);
     fy_account_leave(f, before);
     /* release: pairs with the acquire in ferry_background_end */
     atomic_store_explicit(&f->background->left, true, memory_order_release);

@@ -243,7 +243,7 @@ static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
     if (fy_loss_is_due(f))
         look_for_gone(f, c, *next, turn);
     if (*next < c->ranks && c->error == 0)
-        fy_progress_wait(f, true, FERRY_FOREVER, patience);
+        fy_progress_wait(f, FERRY_FOREVER, patience);
     atomic_store(waiting, 0);
 }
 

@@ -151,7 +151,7 @@ static void run_steps(ferry *f, fy_collective *c)
     c->plan = plan_of(c->what.kind);
     fy_collective_advance(f, c);
     while (!c->finished)
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        fy_progress_wait(f, FERRY_FOREVER, &patience);
 }
 
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)

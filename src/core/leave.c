@@ -233,7 +233,7 @@ static bool leave_is_empty(ferry *f)
 static void part(ferry *f)
 {
     fy_patience patience = {0};
-    for (int named = -1;; fy_progress_wait(f, true, FERRY_FOREVER, &patience)) {
+    for (int named = -1;; fy_progress_wait(f, FERRY_FOREVER, &patience)) {
         fy_peers_look(f);
         if (!all_answered(f, FY_LEAVE_ASKS, (int)f->collectives.group->number, -1))
             continue;

@@ -196,7 +196,7 @@ int ferry_op_wait(ferry *f, ferry_op *op)
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     while ((error = ferry_op_test(f, op)) == FERRY_EAGAIN)
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        fy_progress_wait(f, FERRY_FOREVER, &patience);
     fy_account_leave(f, before);
     return error;
 }

@@ -27,8 +27,8 @@ enum { FY_PACED = FY_LANES, FY_BACKLOGS };
 /* Whether frames for `rank` wait in its queue of this kind. */
 bool fy_has_backlog(const ferry *f, int kind, int rank);
 
-/* Bytes that wait for room at `rank`. */
-size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
+/* Bytes that wait for room on the data lane of `rank`. */
+size_t fy_backlog_bytes(const ferry *f, int rank);
 
 /* As fy_send in the data lane. But outside handlers it polls until there is room. In handlers a
  * frame that would have to wait is checked as by fy_check_room, for `call`. If `call` is NULL it is

@@ -439,16 +439,16 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     return deadline_ns;
 }
 
-int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *patience)
+int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 {
-    int count = fy_progress(f, tasks);
+    int count = fy_progress(f, true);
     if (count > 0) {
         *patience = (fy_patience){0};
         return count;
     }
     if (patience->rounds++ < (f->info.crowded ? 1 : QUIET_ROUNDS))
         return 0;
-    for (int i = 0; tasks && i < FY_LAYERS; i++)
+    for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return 0;
     fy_collective_board_repair(f);
@@ -522,7 +522,7 @@ __attribute__((cold)) int ferry_wait(ferry *f, uint64_t timeout_ns)
     fy_doing doing = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     do
-        fy_progress_wait(f, true, deadline, &patience);
+        fy_progress_wait(f, deadline, &patience);
     while (f->head.done == before &&
            (deadline == FERRY_FOREVER || f->head.ops->host.now(f->head.port) < deadline));
     fy_account_leave(f, doing);

@@ -267,7 +267,7 @@ static int quiesce_run(ferry *f)
         if (watches)
             stall_watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
-        fy_progress_wait(f, true, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
+        fy_progress_wait(f, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
         end_pause(f);
         error = fy_loss_check(f, call);
         if (error == 0)

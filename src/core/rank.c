@@ -164,7 +164,7 @@ void fy_rank_drain(ferry *f)
 {
     fy_patience patience = {0};
     while (!fy_rank_is_drained(f))
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        fy_progress_wait(f, FERRY_FOREVER, &patience);
 }
 
 static bool goes_on(const ferry *f)
@@ -221,7 +221,7 @@ int fy_rank_close(ferry *f)
     /* Frames of the last barrier may have found no room, and others wait for them. */
     fy_patience patience = {0};
     while (error == 0 && f->head.slow_lanes != 0)
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        fy_progress_wait(f, FERRY_FOREVER, &patience);
     /* Every launcher reports a dead rank itself, so FERRY_EPEER is not logged here. */
     if (error != 0 && error != FERRY_EPEER)
         fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);

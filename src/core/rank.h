@@ -168,9 +168,9 @@ typedef struct fy_patience {
 enum { FY_PAUSE_MIN_NS = 2000, FY_PAUSE_MAX_NS = 500 * 1000 };
 uint64_t fy_patience_pause(ferry *f, fy_patience *patience);
 
-/* One round. If there was no work, sleeps until there may be some, but not beyond `deadline_ns`.
- * The caller looks at its condition after each call. */
-int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *patience);
+/* One round, with tasks. If there was no work, sleeps until there may be some, but not beyond
+ * `deadline_ns`. The caller looks at its condition after each call. */
+int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience);
 
 /* Whether nothing is left to do here until a frame arrives. */
 bool fy_rank_idle(ferry *f);

@@ -41,16 +41,16 @@ bool fy_has_backlog(const ferry *f, int kind, int rank)
     return waiting(f, kind, rank) != NULL;
 }
 
-size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank)
+size_t fy_backlog_bytes(const ferry *f, int rank)
 {
-    const fy_queue *queue = waiting(f, (int)lane, rank);
+    const fy_queue *queue = waiting(f, FY_DATA, rank);
     return queue != NULL ? queue->bytes : 0;
 }
 
 __attribute__((cold)) size_t fy_answer_bytes(ferry *f, int rank)
 {
     const fy_queue *paced = f->head.pacing->withheld(f) ? NULL : waiting(f, FY_PACED, rank);
-    return fy_backlog_bytes(f, FY_DATA, rank) + (paced != NULL ? paced->bytes : 0);
+    return fy_backlog_bytes(f, rank) + (paced != NULL ? paced->bytes : 0);
 }
 
 size_t *fy_kept_bytes(ferry *f)

@@ -23,7 +23,7 @@ static bool is_over(ferry *f, fy_held *held)
     const fy_message_store *store = &fy_objects_of(f)->messages;
     size_t limit_bytes = held->tokens != 0 ? store->limit_bytes / 2 : store->limit_bytes;
     if (held->onward_plus_1 != 0 &&
-        fy_backlog_bytes(f, FY_DATA, (int)held->onward_plus_1 - 1) <= limit_bytes)
+        fy_backlog_bytes(f, (int)held->onward_plus_1 - 1) <= limit_bytes)
         held->onward_plus_1 = 0;
     return store->full || held->bytes > limit_bytes || held->onward_plus_1 != 0;
 }
@@ -72,7 +72,7 @@ void fy_held_settle(ferry *f, bool give)
 void fy_held_passed_on(ferry *f, int origin, int rank)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
-    if (fy_backlog_bytes(f, FY_DATA, rank) <= store->limit_bytes)
+    if (fy_backlog_bytes(f, rank) <= store->limit_bytes)
         return;
     fy_held *held = fy_held_of(store, origin);
     if (held == NULL || held->tokens != 0)

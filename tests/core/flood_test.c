@@ -141,7 +141,7 @@ static void on_ask(ferry *f, int source, const ferry_message *message)
     counts *c = ferry_user_data(f);
     on_flood(f, source, message);
     CHECK(c->plan->replies == 1);
-    CHECK(fy_backlog_bytes(f, FY_DATA, source) <
+    CHECK(fy_backlog_bytes(f, source) <
           BACKLOG_MAX + PACKETS_MAX * (sizeof(fy_packet) + FY_PACKET_POOLED_BYTES));
 }
 
