@@ -58,8 +58,8 @@ typedef struct fy_frame {
 } fy_frame;
 
 /* Copies the words of a frame one by one. They were just written in that way: a copy of several
- * words in one load would wait until those stores are in the cache. The compiler
- * would make `rep movs` of a loop, which takes longer to begin than four words take. */
+ * words in one load would wait until those stores are in the cache. The compiler would make `rep
+ * movs` of a loop, which takes longer to begin than four words take. */
 static inline void fy_words_copy(uint64_t *to, const uint64_t *from, unsigned count)
 {
     _Static_assert(FY_FRAME_WORDS == 4, "the words that are copied below");
@@ -143,8 +143,8 @@ typedef struct fy_port {
     const fy_port_ops *ops;
 } fy_port;
 
-/* Transport: what a new network must write. No operation is NULL but `send_lent`,
- * `news`, `outlet` and `follow`. */
+/* Transport: what a new network must write. No operation is NULL but `send_lent`, `news`, `outlet`
+ * and `follow`. */
 typedef struct fy_transport_ops {
     uint32_t version; /* FY_TRANSPORT_VERSION */
 
