@@ -239,7 +239,7 @@ mutant wave_handlers src/core/quiesce.c \
     'if (q->asker >= 0 && q->asker_handlers != fy_handlers_signature(f))' 'if (0)'
 mutant quiesce_waits src/core/quiesce.c '        error = fy_loss_check(f, call);' ';'
 mutant quiesce_elsewhere src/core/quiesce.c 'error = f->quiescence.error;' ';'
-mutant collective_lost src/core/collective_frames.c 'c->error = fy_loss_check(f, name_of(&c->call));' \
+mutant collective_lost src/core/collective_frames.c 'c->error = fy_loss_check(f, call_name(&c->call));' \
     'c->error = 0;'
 mutant collective_told src/core/collective_frames.c 'c->told = c->error != 0; /*' 'c->told = false; /*'
 mutant collective_begins src/core/collective_calls.c 'fy_collective_look_lost(f, c);' ';'
