@@ -71,6 +71,7 @@ static inline void fy_wire_write(fy_frame *frame, const fy_envelope *envelope,
     frame->data = message->data;
     frame->size_bytes = message->size_bytes;
     frame->block = false;
+    frame->quiet = false;
 }
 
 /* Reads a frame; `message->data` borrows from it. Returns false if no rank of a job of `ranks`

@@ -232,6 +232,7 @@ static __attribute__((noinline)) int inbox_drain(shm_port *p, inbox *in, int bud
     frame.data = NULL;
     frame.size_bytes = 0;
     frame.block = false;
+    frame.quiet = false;
     for (; taken < budget; taken++) {
         /* acquire: pairs with the store in send.c's publish */
         uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
