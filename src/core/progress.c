@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/pause.h"
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/kinds.h"
@@ -411,10 +412,9 @@ bool fy_rank_idle(ferry *f)
 
 uint64_t fy_patience_pause(ferry *f, fy_patience *patience)
 {
-    if (patience->pause_ns == 0)
-        patience->pause_ns = FY_PAUSE_MIN_NS;
-    else if (patience->pause_ns < FY_PAUSE_MAX_NS)
-        patience->pause_ns *= 2;
+    patience->pause_ns = patience->pause_ns == 0
+                             ? FY_PAUSE_MIN_NS
+                             : fy_pause_longer(patience->pause_ns, FY_PAUSE_MAX_NS);
     return f->head.ops->host.now(f->head.port) + patience->pause_ns;
 }
 

@@ -165,7 +165,7 @@ typedef struct fy_patience {
 
 /* The next pause of a caller that waits for room. Returns its end: the first takes FY_PAUSE_MIN_NS,
  * each next one twice as long. */
-enum { FY_PAUSE_MIN_NS = 2000, FY_PAUSE_MAX_NS = 500 * 1000 };
+enum { FY_PAUSE_MIN_NS = 2000, FY_PAUSE_MAX_NS = 512 * 1000 };
 uint64_t fy_patience_pause(ferry *f, fy_patience *patience);
 
 /* One round, with tasks. If there was no work, sleeps until there may be some, but not beyond

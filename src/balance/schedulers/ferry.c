@@ -50,6 +50,7 @@
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
+#include "base/pause.h"
 
 enum { GIVE_MAX = 256, FALL = 16, RESTED = -1, BACKOFF_NS = 500000, PAUSE_NS = 4000 };
 
@@ -207,7 +208,7 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->asked_ns = p->requested_ns + fy_policy_timeout(s, p->timeout_ns);
     if (p->measure.steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
-        p->backoff_ns = p->backoff_ns < p->timeout_ns / 2 ? 2 * p->backoff_ns : p->timeout_ns;
+        p->backoff_ns = fy_pause_longer(p->backoff_ns, p->timeout_ns);
     }
     set_timer(s, p);
     report(s, p, ferry_scheduling_rank(s));

@@ -173,7 +173,7 @@ static bool linger(fy_nodes_job *job)
             sched_yield();
         } else {
             fy_clock_sleep_until(fy_clock_now_ns() + pause_ns);
-            pause_ns = pause_longer(pause_ns);
+            pause_ns = fy_pause_longer(pause_ns, PAUSE_MAX_NS);
         }
     }
 }

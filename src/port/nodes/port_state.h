@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #include "base/mutex.h"
+#include "base/pause.h"
 #include "port/nodes/binding.h"
 #include "port/nodes/node.h"
 #include "port/port.h"
@@ -40,11 +41,6 @@
 /* A thread that looks for messages pauses between looks. Its pauses double while nothing comes. */
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
-
-static inline uint64_t pause_longer(uint64_t pause_ns)
-{
-    return pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
-}
 
 /* The limits of what is in flight from one rank to another on one lane: frames, bytes of frames,
  * and bytes of payloads that follow. One such payload is always allowed. */

@@ -397,7 +397,7 @@ static void *relay_run(void *arg)
             continue;
         }
         r->port->ops->transport.wait(r->port, FY_HELPER, fy_clock_now_ns() + pause_ns);
-        pause_ns = pause_longer(pause_ns);
+        pause_ns = fy_pause_longer(pause_ns, PAUSE_MAX_NS);
     }
     return NULL;
 }

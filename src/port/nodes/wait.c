@@ -70,7 +70,7 @@ static void wait_app(nodes_port *p, uint64_t deadline_ns)
     }
     uint64_t until = earlier(deadline_ns, fy_clock_now_ns() + p->pause_ns);
     p->near->ops->transport.wait(p->near, FY_APP, until);
-    p->pause_ns = pause_longer(p->pause_ns);
+    p->pause_ns = fy_pause_longer(p->pause_ns, PAUSE_MAX_NS);
 }
 
 void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)

@@ -20,6 +20,7 @@
 #include "balance/schedulers/bundle/lists.h"
 #include "balance/schedulers/bundle/neighbours.h"
 #include "base/alloc.h"
+#include "base/pause.h"
 
 enum { QUERY, LOAD, REQUEST, REFUSE };
 enum { BACKOFF_MIN_NS = 100 * 1000 };
@@ -102,9 +103,7 @@ static void replace_neighbours(ferry_scheduling *s, diffusion *state)
     }
     state->phase = RESTING;
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->backoff_ns);
-    state->backoff_ns *= 2;
-    if (state->backoff_ns > state->backoff_max_ns)
-        state->backoff_ns = state->backoff_max_ns;
+    state->backoff_ns = fy_pause_longer(state->backoff_ns, state->backoff_max_ns);
 }
 
 static void request(ferry_scheduling *s, diffusion *state)

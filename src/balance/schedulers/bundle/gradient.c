@@ -23,6 +23,7 @@
 #include "balance/schedulers/bundle/lists.h"
 #include "balance/schedulers/bundle/neighbours.h"
 #include "base/alloc.h"
+#include "base/pause.h"
 
 enum { STATUS, OFFER, TAKE };
 enum { DISTANCE_MAX = 1 << 20, PAUSES_MAX = 32 };
@@ -74,8 +75,7 @@ static void announce(ferry_scheduling *s, gradient *g)
         return;
     g->announced = true;
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, g->pause_ns));
-    if (g->pause_ns < PAUSES_MAX * g->expire_ns)
-        g->pause_ns *= 2;
+    g->pause_ns = fy_pause_longer(g->pause_ns, PAUSES_MAX * g->expire_ns);
     spread(s, g, -1, ferry_scheduling_rank(s), 0);
 }
 

@@ -23,6 +23,7 @@
 #include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/bundle/lists.h"
 #include "base/alloc.h"
+#include "base/pause.h"
 
 enum { REQUEST, REFUSE, HINT, DECLINE };
 enum { BEGGARS_MAX = 64, GIVE_MAX = 32 };
@@ -113,9 +114,7 @@ static void refused(ferry_scheduling *s, stealing *state)
         return;
     state->resting = true;
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->backoff_ns);
-    state->backoff_ns *= 2;
-    if (state->backoff_ns > state->backoff_max_ns)
-        state->backoff_ns = state->backoff_max_ns;
+    state->backoff_ns = fy_pause_longer(state->backoff_ns, state->backoff_max_ns);
 }
 
 /* There is work again. When it has ended, this rank asks all others anew. */
