@@ -8,10 +8,10 @@
 #include "base/alloc.h"
 #include "core/control.h"
 #include "core/membership.h"
+#include "core/outlets.h"
 #include "core/rank.h"
 #include "core/why.h"
 #include "core/work.h"
-#include "port/outlet.h"
 
 /* How long this rank waits for the frames of a dead peer while it has no quiet moment. A rank may
  * be stopped for this time between two looks. So a few thousand looks are required as well while
@@ -106,6 +106,12 @@ __attribute__((cold)) fy_peer *fy_peer_make(ferry *f, int rank)
         return NULL;
     find_outlets(f, *page, rank & ~(FY_PEER_PAGE - 1));
     return &(*page)[rank & (FY_PEER_PAGE - 1)];
+}
+
+__attribute__((cold)) int fy_outlet_follow(ferry *f, fy_outlet *outlet)
+{
+    f->head.ops->transport.follow(f->head.port, outlet);
+    return 0;
 }
 
 bool fy_peer_is_gone(const ferry *f, int rank)

@@ -134,12 +134,6 @@ static __attribute__((noinline)) int send_any(ferry *f, int rank, const ferry_me
     return send_frame(f, rank, &frame, true);
 }
 
-__attribute__((cold)) int fy_outlet_follow(ferry *f, fy_outlet *outlet)
-{
-    f->head.ops->transport.follow(f->head.port, outlet);
-    return 0;
-}
-
 int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
 {
     const fy_handler_entry *entry = entry_of(f, rank, message);

@@ -1,0 +1,322 @@
+/* The decisions of the default scheduler, whose coordinators know of all others
+ * (docs/balancing.md), one rule at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "balance/schedulers/schedulers.h"
+#include "world.h"
+
+/* Lets `rank` run a task for so long. */
+static void run_for(world *w, int rank, uint64_t ns)
+{
+    assert_non_null(world_run(w, rank));
+    w->now_ns += ns;
+    world_end(w, rank);
+}
+
+/* Goal: who asks for work gets the heaviest object of who has some: one of long tasks, of short
+ * ones as many as take SLICE_US, up to half. Method: a rank with 21 objects has run one for a time.
+ */
+static void test_ferry_gives_as_much_as_is_worth_it(void **state)
+{
+    static const struct {
+        uint64_t task_us;
+        int objects;
+    } cases[] = {{10000, 1}, {150, 4}, {120, 5}, {10, 10}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 40, "GRACE_US=0 SLICE_US=500 SHORT_US=200");
+        for (int k = 0; k < 22; k++)
+            world_add(w, 37, k == 5 ? 100 : k == 6 ? 70 : 2);
+        run_for(w, 37, cases[i].task_us * 1000);
+        assert_non_null(world_run(w, 37));
+        world_deliver_all(w);
+        assert_null(world_run(w, 2));
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, -1, -1), cases[i].objects);
+        assert_int_equal(world_moves(w, 0, 37, 2), cases[i].objects);
+        world_close(w);
+    }
+}
+
+/* Goal: a rank that had nothing and gets work gives none for GRACE_US, then to who waits; a work
+ * request that is lost is repeated after TIMEOUT_US. */
+static void test_ferry_gives_nothing_at_first(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 4, "GRACE_US=2000 TIMEOUT_US=9000");
+    assert_null(world_run(w, 3));
+    assert_int_equal(w->sent, 1); /* a work request */
+    w->delivered = w->sent;       /* which is lost */
+    uint64_t start_ns = w->now_ns;
+    world_occupy(w, 1, 4);
+    world_deliver_all(w);
+    world_wake(w, 3);
+    assert_true(w->now_ns == start_ns + 9000000);
+    w->now_ns = start_ns;
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    world_wake(w, 1);
+    assert_true(w->now_ns == start_ns + 2000000);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 1, 3), 1);
+    assert_true(world_run(w, 3)->load == 3); /* 4 runs */
+    world_close(w);
+}
+
+/* Adds `count` objects of `load` to `rank` and lets it run one of them. */
+static void begin_with(world *w, int rank, int count, double load)
+{
+    for (int i = 0; i < count; i++)
+        world_add(w, rank, load);
+    assert_non_null(world_run(w, rank));
+}
+
+/* Goal: a rank with lighter work than another, and less of it, gets one of the other's heavy
+ * objects before it runs out, and another when it has begun that one. It gets none while a third
+ * rank has nothing to do, and not the last. Nobody is asked in vain. Method: two ranks, of which
+ * one has heavy objects; a third is idle, or not there; the coordinator is on either. */
+static void test_ferry_trades_heavy_for_light(void **state)
+{
+    static const struct {
+        int ranks, heavy_rank, heavies;
+        double light;
+        int moves, words;
+    } cases[] = {{2, 0, 5, 1, 1, 0},
+                 {2, 1, 5, 1, 1, 1},
+                 {2, 1, 4, 70, 0, 0},
+                 {3, 1, 5, 1, 0, 0},
+                 {2, 1, 2, 1, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int heavy_rank = cases[i].heavy_rank, moves = cases[i].moves, words = 0;
+        world *w = world_open(&fy_scheduler_ferry, cases[i].ranks, "GRACE_US=0");
+        begin_with(w, !heavy_rank, 6, cases[i].light);
+        begin_with(w, heavy_rank, cases[i].heavies, 100);
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, heavy_rank, !heavy_rank), moves);
+        assert_int_equal(world_moves(w, 0, -1, -1), moves);
+        for (const mail *m = w->mail; m < &w->mail[w->sent]; m++)
+            words += m->object == NULL && m->from == 0;
+        assert_int_equal(words, cases[i].words);
+        w->now_ns += 1000000;
+        world_end(w, !heavy_rank);
+        assert_true(world_run(w, !heavy_rank)->load == (moves == 1 ? 100 : cases[i].light));
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, heavy_rank, !heavy_rank), 2 * moves);
+        world_close(w);
+    }
+}
+
+/* Goal: the rank asked for a trade looks again: it gives only while it has more to do than the
+ * other, and does not give its last heavy object, which it is about to begin. Method: it begins
+ * some while the note is in flight, or all. */
+static void test_ferry_trades_only_what_is_fair(void **state)
+{
+    (void)state;
+    for (int left = 0; left < 8; left++) {
+        int loads = left / 4;
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        begin_with(w, 0, 6, loads == 0 ? 1 : 40);
+        begin_with(w, 1, 5, 100);
+        while (w->delivered < w->sent && w->mail[w->delivered].to == 0)
+            world_deliver(w);
+        for (int i = 0; i < 4 - left % 4; i++) {
+            w->now_ns += 1000000;
+            world_end(w, 1);
+            assert_non_null(world_run(w, 1));
+        }
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, -1, -1), left % 4 >= 2 + loads);
+        world_close(w);
+    }
+}
+
+/* Goal: a trade that is refused leaves nothing behind: the taker, busy with its last task, is not
+ * taken for one that work requests, and when it has wished itself it may trade again. Method: the
+ * heavy objects are gone when the note comes; more come later, twice. */
+static void test_ferry_trades_again_after_a_refusal(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+    begin_with(w, 0, 2, 1);
+    begin_with(w, 1, 5, 100);
+    while (w->delivered < w->sent && w->mail[w->delivered].to == 0)
+        world_deliver(w);
+    assert_true(w->delivered < w->sent); /* the note */
+    for (int i = 0; i < 4; i++) {
+        w->now_ns += 1000000;
+        world_end(w, 1);
+        assert_non_null(world_run(w, 1));
+    }
+    world_end(w, 0);
+    assert_non_null(world_run(w, 0));
+    world_deliver_all(w);
+    for (int i = 0; i < 5; i++)
+        world_add(w, 1, 100);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    for (int i = 0; i < 5; i++) {
+        w->now_ns += 1000000;
+        world_end(w, 1);
+        assert_non_null(world_run(w, 1));
+    }
+    world_deliver_all(w);
+    world_run_last(w, 0);
+    begin_with(w, 0, 6, 1);
+    for (int i = 0; i < 5; i++)
+        world_add(w, 1, 100);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 1, 0), 1);
+    world_close(w);
+}
+
+/* Goal: a rank had nothing and gets a task from elsewhere. It waits for more for a thousandth of a
+ * task, up to 100 us, and then begins with the heaviest. It begins immediately with what it has
+ * asked for, and when it does not know yet how long tasks take. Method: tasks of 50 ms and of 1 s.
+ */
+static void test_ferry_lets_tasks_settle(void **state)
+{
+    static const struct {
+        uint64_t task_ns, wait_ns;
+    } cases[] = {{50000000, 50000}, {1000000000, 100000}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "");
+        world_add(w, 1, 1);
+        run_for(w, 1, cases[i].task_ns);
+        assert_null(world_run(w, 1)); /* asks for more */
+        world_add(w, 1, 2);
+        assert_null(world_run(w, 1));
+        world_add(w, 1, 9);
+        w->now_ns += cases[i].wait_ns - 1;
+        assert_null(world_run(w, 1));
+        w->now_ns += 1;
+        assert_true(world_run(w, 1)->load == 9);
+        world_end(w, 1);
+        assert_true(world_run(w, 1)->load == 2);
+        world_run_last(w, 1);
+        world_deliver_all(w);
+        begin_with(w, 0, 4, 1); /* what tasks take, rank 0 does not know */
+        world_wake(w, 0);
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, 0, 1), 1);
+        assert_non_null(world_run(w, 1));
+        world_close(w);
+    }
+}
+
+/* Goal: while a move takes longer than a task, an idle rank asks when it has been idle for as long
+ * as a move takes, in all. The longer that is, the fewer objects go at once. Method: rank 1 runs a
+ * task, and gets another before it may ask. Moves cost nothing, less than a task, and more. */
+static void test_ferry_counts_what_a_move_costs(void **state)
+{
+    static const struct {
+        uint64_t move_ns;
+        int given;
+        bool patient;
+    } cases[] = {{0, 5, false}, {45000, 3, false}, {60000, 3, true}, {5000000, 1, true}};
+    enum { TASK_NS = 100000, GAP_NS = 50000 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        w->move_ns = cases[i].move_ns;
+        begin_with(w, 0, 24, 1);
+        world_add(w, 1, 1);
+        run_for(w, 1, TASK_NS);
+        world_end(w, 0);
+        assert_non_null(world_run(w, 0));
+        world_deliver_all(w);
+        assert_null(world_run(w, 1));
+        if (cases[i].patient) {
+            const uint64_t since_ns = w->now_ns, move_ns = 2 * cases[i].move_ns;
+            assert_int_equal(w->of[1].wake_ns, since_ns + move_ns);
+            w->now_ns += GAP_NS;
+            world_add(w, 1, 1);
+            run_for(w, 1, TASK_NS);
+            assert_null(world_run(w, 1));
+            assert_int_equal(w->of[1].wake_ns, since_ns + TASK_NS + move_ns);
+            world_deliver_all(w);
+            assert_int_equal(world_moves(w, 0, -1, -1), 0);
+            world_wake(w, 1);
+        }
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, 0, 1), cases[i].given);
+        world_close(w);
+    }
+}
+
+/* Whether all words since mail number `since` are quiet, or none is. */
+static bool are_quiet(const world *w, int since, bool quiet)
+{
+    for (const mail *m = &w->mail[since]; m < &w->mail[w->sent]; m++)
+        if (m->quiet != quiet)
+            return false;
+    return true;
+}
+
+/* Goal: in steps of tiny tasks a rank tells only of loads that differ by a factor of 2, and wakes
+ * no helper for it. It asks when it has been idle for 10 us in all, and that wakes one. With tasks
+ * of 50 us it tells of changes by a quarter, wakes a helper, and asks after 4 us. Method: a rank
+ * with 16 objects runs all of them in each of some steps, and is then idle twice. */
+static void test_ferry_is_patient_with_tiny_tasks(void **state)
+{
+    static const struct {
+        uint64_t task_ns, patience_ns;
+        int reports;
+    } cases[] = {{2000, 10000, 7}, {50000, 4000, 16}};
+    enum { OBJECTS = 16, STEPS = 3, GAP_NS = 3000 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        bool tiny = i == 0;
+        thing *things[OBJECTS];
+        int since = 0;
+        for (int step = 0; step < STEPS; step++) {
+            since = w->sent;
+            for (int k = 0; k < OBJECTS; k++)
+                if (step == 0)
+                    things[k] = world_add(w, 1, 1);
+                else
+                    world_again(w, things[k]);
+            for (int k = 0; k < OBJECTS; k++)
+                run_for(w, 1, cases[i].task_ns);
+        }
+        assert_int_equal(w->sent - since, cases[i].reports);
+        assert_true(are_quiet(w, since, tiny));
+        since = w->sent;
+        const uint64_t idle_ns = w->now_ns;
+        assert_null(world_run(w, 1));
+        assert_int_equal(w->of[1].wake_ns, idle_ns + cases[i].patience_ns);
+        w->now_ns += GAP_NS;
+        world_again(w, things[0]);
+        run_for(w, 1, cases[i].task_ns);
+        assert_null(world_run(w, 1));
+        assert_int_equal(w->of[1].wake_ns, w->now_ns + cases[i].patience_ns - (tiny ? GAP_NS : 0));
+        assert_true(are_quiet(w, since, tiny)); /* reports */
+        since = w->sent;
+        world_wake(w, 1);
+        assert_int_equal(w->sent, since + 1);
+        assert_true(are_quiet(w, since, false));
+        world_close(w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ferry_gives_as_much_as_is_worth_it),
+        cmocka_unit_test(test_ferry_gives_nothing_at_first),
+        cmocka_unit_test(test_ferry_trades_heavy_for_light),
+        cmocka_unit_test(test_ferry_trades_only_what_is_fair),
+        cmocka_unit_test(test_ferry_trades_again_after_a_refusal),
+        cmocka_unit_test(test_ferry_lets_tasks_settle),
+        cmocka_unit_test(test_ferry_counts_what_a_move_costs),
+        cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
