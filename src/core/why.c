@@ -31,11 +31,6 @@ void fy_why_line(fy_why *why, const char *format, ...)
     }
 }
 
-uint64_t fy_stamp(const ferry *f)
-{
-    return f->head.account.stamp_ns;
-}
-
 double fy_why_age(const ferry *f, uint64_t since_ns)
 {
     uint64_t now = f->head.ops->host.now(f->head.port);

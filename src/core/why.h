@@ -10,6 +10,7 @@
 #define FY_WHY_H
 
 #include "base/shared.h"
+#include "core/head.h"
 #include "core/layer.h"
 
 struct fy_why {
@@ -32,9 +33,14 @@ void fy_why_ask(ferry *f);
 FY_SHARED void fy_why_line(fy_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* When the clock was last read for the account: a time for uses that need no precise one. And the
- * seconds since a time of this kind. [application thread] */
-uint64_t fy_stamp(const ferry *f);
+/* When the clock was last read for the account: a time for uses that need no precise one.
+ * [application thread] */
+static inline uint64_t fy_stamp(const ferry *f)
+{
+    return fy_head_of(f)->account.stamp_ns;
+}
+
+/* The seconds since a time of fy_stamp. [application thread] */
 double fy_why_age(const ferry *f, uint64_t since_ns);
 
 /* Answers for the rank while a task runs, if somebody has asked (why.h). [helper thread, control

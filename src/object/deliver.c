@@ -129,27 +129,6 @@ int fy_record_reserve(fy_record *record, const fy_queued_list *messages)
     return 0;
 }
 
-/* Makes an object that is not scheduled run in the next poll if it has a message to run. */
-static void make_ready(fy_objects *objects, fy_record *record)
-{
-    if (record->state == FY_RESTING && record->pending.count != 0 && fy_list_empty(&record->link))
-        fy_list_insert(&objects->ready, &record->link);
-}
-
-/* Whether the object is here, it is the message's turn, and nobody needs a notice about the
- * message. If so, the next message of its origin is expected from now on. */
-static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
-{
-    if (!fy_record_is_here(record) || envelope->hops != 0 || envelope->op != 0 ||
-        record->early.count != 0)
-        return false;
-    uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
-    if (expected == NULL || *expected != envelope->sequence)
-        return false;
-    ++*expected;
-    return true;
-}
-
 static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *record,
                                                          fy_queued_message *queued)
 {
@@ -162,7 +141,7 @@ static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *re
     int origin = queued->envelope.origin;
     int error = accept(f, record, queued, &arrived);
     if (error == 0)
-        make_ready(fy_objects_of(f), record);
+        fy_record_make_ready(fy_objects_of(f), record);
     if (arrived != 0)
         fy_message_end_op(f, origin, arrived, 0);
     return error == 0 ? 0 : refuse_stale(f, error, queued);
@@ -197,7 +176,7 @@ static int deposit_scheduled(ferry *f, fy_record *record, fy_queued_message *que
     bool running = fy_objects_of(f)->running == record;
     if (!running)
         fy_control_lock(f);
-    if (!takes_turn(record, &queued->envelope))
+    if (!fy_record_takes_turn(record, &queued->envelope))
         return deposit_task(f, record, queued, running);
     add_task(f, record, queued);
     if (!running)
@@ -210,11 +189,7 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued)
     fy_layer_due(f, FY_LAYER_OBJECT);
     if (record->scheduled)
         return deposit_scheduled(f, record, queued);
-    if (!takes_turn(record, &queued->envelope))
-        return deposit_unscheduled(f, record, queued);
-    fy_queued_list_push(&record->pending, queued);
-    make_ready(fy_objects_of(f), record);
-    return 0;
+    return deposit_unscheduled(f, record, queued);
 }
 
 static const fy_queued_message *overdue_of(const fy_record *record)
@@ -255,7 +230,7 @@ bool fy_record_close_gaps(ferry *f, fy_record *record)
         for (fy_queued_message *queued = record->early.head; queued != NULL; queued = queued->next)
             queued->overdue = true;
         if (!record->scheduled)
-            make_ready(fy_objects_of(f), record);
+            fy_record_make_ready(fy_objects_of(f), record);
     }
     fy_control_unlock(f);
     return waits;

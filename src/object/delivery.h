@@ -17,12 +17,44 @@ fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame)
  * the caller. */
 int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued);
 
+/* Whether the object is here, it is the message's turn, and nobody needs a notice about the
+ * message. If so, the next message of its origin is expected from now on. */
+static inline bool fy_record_takes_turn(fy_record *record, const fy_envelope *envelope)
+{
+    if (!fy_record_is_here(record) || envelope->hops != 0 || envelope->op != 0 ||
+        record->early.count != 0)
+        return false;
+    uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
+    if (expected == NULL || *expected != envelope->sequence)
+        return false;
+    ++*expected;
+    return true;
+}
+
+/* Makes an object that is not scheduled run in the next poll if it has a message to run. */
+static inline void fy_record_make_ready(fy_objects *objects, fy_record *record)
+{
+    if (record->state == FY_RESTING && record->pending.count != 0 && fy_list_empty(&record->link))
+        fy_list_insert(&objects->ready, &record->link);
+}
+
 /* Whether `keep` of the keeper has taken the message. */
 static inline bool fy_message_keep(ferry *f, fy_record *record, const fy_envelope *envelope,
                                    const ferry_message *message)
 {
     const fy_keeper *keeper = &fy_objects_of(f)->keeper;
     return message->handler.index == keeper->handler && keeper->keep(f, record, envelope, message);
+}
+
+/* fy_record_deposit, inline for an object that is not scheduled and a message in its turn. */
+static inline int fy_record_deposit_plain(ferry *f, fy_record *record, fy_queued_message *queued)
+{
+    if (record->scheduled || !fy_record_takes_turn(record, &queued->envelope))
+        return fy_record_deposit(f, record, queued);
+    fy_layer_due(f, FY_LAYER_OBJECT);
+    fy_queued_list_push(&record->pending, queued);
+    fy_record_make_ready(fy_objects_of(f), record);
+    return 0;
 }
 
 /* Reserves all memory that fy_record_admit of `messages` needs. FERRY_ENOMEM. */

@@ -4,17 +4,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "port/port.h"
 
-enum { POOLED_BYTES = 64, CHUNK_QUEUED = 64 };
-enum { POOLED_SIZE = sizeof(fy_queued_message) + POOLED_BYTES };
+enum { CHUNK_QUEUED = 64 };
 
 __attribute__((cold)) int fy_message_store_init(fy_message_store *store, size_t limit_bytes,
                                                 size_t full_bytes, size_t *kept_bytes)
 {
     *store = (fy_message_store){
         .limit_bytes = limit_bytes, .full_bytes = full_bytes, .kept_bytes = kept_bytes};
-    fy_pool_init(&store->pool, POOLED_SIZE, CHUNK_QUEUED);
+    fy_pool_init(&store->pool, FY_QUEUED_BYTES, CHUNK_QUEUED);
     return fy_table_init(&store->held, sizeof(fy_held));
 }
 
@@ -38,13 +36,7 @@ fy_held *fy_held_find(fy_message_store *store, int origin)
 
 static inline size_t queued_message_bytes(const fy_queued_message *queued)
 {
-    return queued->pooled ? POOLED_SIZE : sizeof *queued + queued->message.size_bytes;
-}
-
-static inline void hold(fy_message_store *store, fy_held *held, size_t bytes)
-{
-    held->bytes += bytes;
-    store->unsettled |= held->tokens == 0 && (held->bytes > store->limit_bytes || store->full);
+    return queued->pooled ? FY_QUEUED_BYTES : sizeof *queued + queued->message.size_bytes;
 }
 
 /* Counts the bytes of a message. A task does not count in the account of its origin. While the
@@ -61,7 +53,7 @@ static bool count(fy_message_store *store, int origin, size_t bytes, bool task)
         *store->kept_bytes -= bytes;
         return false;
     }
-    hold(store, held, task ? 0 : bytes);
+    fy_held_add(store, held, task ? 0 : bytes);
     return true;
 }
 
@@ -87,44 +79,20 @@ static void queued_release(fy_message_store *store, fy_queued_message *queued)
         free(queued);
 }
 
-/* Copies field by field, as the program has just written the message (fy_words_copy). */
-static inline void copy_message(ferry_message *to, const ferry_message *from)
-{
-    to->handler = from->handler;
-    to->word_count = from->word_count;
-    to->tag = from->tag;
-    fy_words_copy(to->words, from->words, from->word_count);
-    to->size_bytes = from->size_bytes;
-}
-
-static inline void queued_fill(fy_queued_message *queued, const ferry_message *message,
-                               uint64_t since_ns, bool pooled, bool task)
-{
-    queued->next = NULL;
-    queued->load = 0;
-    queued->since_ns = since_ns;
-    queued->pooled = pooled;
-    queued->counted = !task;
-    queued->overdue = false;
-    queued->token = false;
-    copy_message(&queued->message, message);
-    queued->message.data = NULL;
-}
-
 static __attribute__((cold, noinline)) fy_queued_message *make_any(fy_message_store *store,
                                                                    int origin,
                                                                    const ferry_message *message,
                                                                    uint64_t since_ns, bool task)
 {
     size_t size_bytes = message->size_bytes;
-    bool pooled = size_bytes <= POOLED_BYTES;
+    bool pooled = size_bytes <= FY_QUEUED_DATA_BYTES;
     if (size_bytes > SIZE_MAX - sizeof(fy_queued_message))
         return NULL;
     fy_queued_message *queued =
         pooled ? fy_pool_get(&store->pool) : fy_malloc(sizeof(fy_queued_message) + size_bytes);
     if (queued == NULL)
         return NULL;
-    queued_fill(queued, message, since_ns, pooled, task);
+    fy_queued_fill(queued, message, since_ns, pooled, task);
     if (!count(store, origin, queued_message_bytes(queued), task)) {
         queued_release(store, queued);
         return NULL;
@@ -134,23 +102,11 @@ static __attribute__((cold, noinline)) fy_queued_message *make_any(fy_message_st
     return queued;
 }
 
-/* The fast path of make_any: the message has only words, the pool has an item, the store is not
- * full and `last` has the account of the origin. */
 fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
                                   uint64_t since_ns, bool task)
 {
-    fy_held *held = store->last[origin & 1];
-    size_t kept_bytes = *store->kept_bytes + POOLED_SIZE;
-    if (message->size_bytes != 0 || store->pool.free_items == NULL || store->full ||
-        kept_bytes > store->full_bytes ||
-        (!task && (held == NULL || held->origin_plus_1 != (uint64_t)origin + 1)))
-        return make_any(store, origin, message, since_ns, task);
-    *store->kept_bytes = kept_bytes;
-    if (!task)
-        hold(store, held, POOLED_SIZE);
-    fy_queued_message *queued = fy_pool_get(&store->pool);
-    queued_fill(queued, message, since_ns, true, task);
-    return queued;
+    fy_queued_message *queued = fy_queued_make_plain(store, origin, message, since_ns, task);
+    return queued != NULL ? queued : make_any(store, origin, message, since_ns, task);
 }
 
 void fy_queued_destroy(fy_message_store *store, fy_queued_message *queued)

@@ -12,6 +12,7 @@
 
 #include "base/pool.h"
 #include "base/table.h"
+#include "port/port.h"
 
 /* The part of a message that its route needs, beside its contents. */
 typedef struct fy_envelope {
@@ -31,11 +32,15 @@ typedef struct fy_queued_message {
     bool pooled;
     bool counted;         /* it counts in the bytes held of its origin */
     bool token;           /* a token of the origin travels with it to another rank */
-    uint16_t token_epoch; /* which tokens count there */
     bool overdue;         /* gaps.c has found that it waits before its turn */
+    uint16_t token_epoch; /* which tokens count there */
     int16_t error;        /* the error that its sender has still to be told (fy_queued_list_fail) */
     ferry_message message; /* its data follow the queued message */
 } fy_queued_message;
+
+/* A queued message from the pool has room for FY_QUEUED_DATA_BYTES of data. */
+enum { FY_QUEUED_DATA_BYTES = 64 };
+enum { FY_QUEUED_BYTES = sizeof(fy_queued_message) + FY_QUEUED_DATA_BYTES };
 
 typedef struct fy_queued_list {
     fy_queued_message *head, *tail;
@@ -87,13 +92,60 @@ static inline fy_held *fy_held_of(fy_message_store *store, int origin)
                : fy_held_find(store, origin);
 }
 
+/* Counts bytes that are held of an origin. */
+static inline void fy_held_add(fy_message_store *store, fy_held *held, size_t bytes)
+{
+    held->bytes += bytes;
+    store->unsettled |= held->tokens == 0 && (held->bytes > store->limit_bytes || store->full);
+}
+
+/* Writes what fy_queued_make promises, without the data. Copies field by field, as the program has
+ * just written the message (fy_words_copy). */
+static inline void fy_queued_fill(fy_queued_message *queued, const ferry_message *message,
+                                  uint64_t since_ns, bool pooled, bool task)
+{
+    queued->next = NULL;
+    queued->load = 0;
+    queued->since_ns = since_ns;
+    queued->pooled = pooled;
+    queued->counted = !task;
+    queued->token = false;
+    queued->overdue = false;
+    queued->message.handler = message->handler;
+    queued->message.word_count = message->word_count;
+    queued->message.tag = message->tag;
+    fy_words_copy(queued->message.words, message->words, message->word_count);
+    queued->message.data = NULL;
+    queued->message.size_bytes = message->size_bytes;
+}
+
 /* As fy_queued_create, but the caller fills the envelope. */
 fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
                                   uint64_t since_ns, bool task);
 
+/* The fast path of fy_queued_make: the message has only words, the pool has an item, the store is
+ * not full and `last` has the account of the origin. NULL: nothing has happened. */
+static inline fy_queued_message *fy_queued_make_plain(fy_message_store *store, int origin,
+                                                      const ferry_message *message,
+                                                      uint64_t since_ns, bool task)
+{
+    fy_held *held = store->last[origin & 1];
+    size_t kept_bytes = *store->kept_bytes + FY_QUEUED_BYTES;
+    if (message->size_bytes != 0 || store->pool.free_items == NULL || store->full ||
+        kept_bytes > store->full_bytes ||
+        (!task && (held == NULL || held->origin_plus_1 != (uint64_t)origin + 1)))
+        return NULL;
+    *store->kept_bytes = kept_bytes;
+    if (!task)
+        fy_held_add(store, held, FY_QUEUED_BYTES);
+    fy_queued_message *queued = fy_pool_get(&store->pool);
+    fy_queued_fill(queued, message, since_ns, true, task);
+    return queued;
+}
+
 /* A queued message with copies of `message` and its data; NULL without memory. `task`: it is for a
  * scheduled object. It is then work that has arrived, which the program has to bound. Inline, so
- * that the caller writes the envelope where it stays, field by field, as copy_message does. */
+ * that the caller writes the envelope where it stays, field by field, as fy_queued_fill does. */
 static inline fy_queued_message *fy_queued_create(fy_message_store *store,
                                                   const fy_envelope *envelope,
                                                   const ferry_message *message, uint64_t since_ns,
@@ -112,6 +164,23 @@ static inline fy_queued_message *fy_queued_create(fy_message_store *store,
 }
 
 void fy_queued_destroy(fy_message_store *store, fy_queued_message *queued);
+
+/* fy_queued_destroy, inline for a message of the pool whose end changes no token. */
+static inline void fy_queued_end(fy_message_store *store, fy_queued_message *queued)
+{
+    int origin = queued->envelope.origin;
+    fy_held *held = store->last[origin & 1];
+    if (!queued->pooled || store->full ||
+        (queued->counted &&
+         (held == NULL || held->origin_plus_1 != (uint64_t)origin + 1 || held->tokens != 0))) {
+        fy_queued_destroy(store, queued);
+        return;
+    }
+    if (queued->counted)
+        held->bytes -= FY_QUEUED_BYTES;
+    *store->kept_bytes -= FY_QUEUED_BYTES;
+    fy_pool_put(&store->pool, queued);
+}
 
 /* As fy_queued_uncount, for a message that is counted. */
 void fy_queued_discount(fy_message_store *store, fy_queued_message *queued);

@@ -91,7 +91,7 @@ static inline bool run_queued(ferry *f, fy_record *record, fy_doing what, fy_que
     if (objects->costs != NULL)
         objects->costs->trail.load = queued->load;
     bool rests = fy_record_handle(f, record, what, &queued->envelope, &queued->message);
-    fy_queued_destroy(&objects->messages, queued);
+    fy_queued_end(&objects->messages, queued);
     return rests;
 }
 
@@ -184,8 +184,10 @@ static int run_some(ferry *f, fy_record *record)
     enum { QUEUED_MAX = 128 };
     int count = 0;
     bool rests = true;
-    /* The reserve is for the notice to the sender that its message has been handled. */
-    while (rests && record->pending.count != 0 && count < QUEUED_MAX && fy_op_end_reserve(f)) {
+    while (rests && record->pending.count != 0 && count < QUEUED_MAX) {
+        /* The reserve is for the notice to the sender that its message has been handled. */
+        if (record->pending.head->envelope.op != 0 && !fy_op_end_reserve(f))
+            break;
         fy_queued_message *queued = fy_queued_list_pop(&record->pending);
         record->state = FY_RUNNING;
         rests = run_queued(f, record, FY_DOING_HANDLER, queued);

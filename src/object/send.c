@@ -43,14 +43,24 @@ static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *
            fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) != NULL;
 }
 
+/* Field by field, so that no field is loaded just after it was stored in two parts. */
+static inline void envelope_write(ferry *f, fy_envelope *envelope, const fy_entry *entry,
+                                  uint32_t movement, uint32_t op)
+{
+    envelope->object.word = entry->object;
+    envelope->movement = movement;
+    envelope->sequence = entry->sequence;
+    envelope->origin = fy_objects_of(f)->rank;
+    envelope->hops = 0;
+    envelope->op = op;
+}
+
 static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t movement,
                                       uint32_t op)
 {
-    return (fy_envelope){.object = {entry->object},
-                         .movement = movement,
-                         .sequence = entry->sequence,
-                         .origin = fy_objects_of(f)->rank,
-                         .op = op};
+    fy_envelope envelope;
+    envelope_write(f, &envelope, entry, movement, op);
+    return envelope;
 }
 
 static inline int keep(ferry *f, const fy_envelope *envelope, fy_record *record,
@@ -258,11 +268,10 @@ static inline bool flows(const ferry *f, const fy_objects *objects)
            (fy_in_handler(f) || !fy_pace_is_due(f));
 }
 
-/* The fast path of send_any, for an object that is here. */
-static __attribute__((noinline)) int keep_plain(ferry *f, fy_entry *entry,
-                                                const ferry_message *message)
+/* As keep_plain, for messages of the keeper and whatever needs more than a place in the pool. */
+static __attribute__((noinline)) int keep_any(ferry *f, fy_entry *entry,
+                                              const ferry_message *message)
 {
-    fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
     const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
     bool kept = fy_message_keep(f, record, &envelope, message);
@@ -270,7 +279,29 @@ static __attribute__((noinline)) int keep_plain(ferry *f, fy_entry *entry,
         return send_any(f, envelope.object, message, NULL);
     count_sent(f, entry);
     if (kept)
-        objects->keeper.kept(f, record);
+        fy_objects_of(f)->keeper.kept(f, record);
+    return 0;
+}
+
+/* The fast path of send_any, for an object that is here. */
+static __attribute__((noinline)) int keep_plain(ferry *f, fy_entry *entry,
+                                                const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_message_store *store = &objects->messages;
+    fy_record *record = entry->record;
+    bool task = record->scheduled;
+    fy_queued_message *queued;
+    if (message->handler.index == objects->keeper.handler || fy_message_check(f) != 0 ||
+        (queued = fy_queued_make_plain(store, objects->rank, message, fy_stamp(f), task)) == NULL)
+        return keep_any(f, entry, message);
+    envelope_write(f, &queued->envelope, entry, entry->movement, 0);
+    if (fy_record_deposit_plain(f, record, queued) != 0) {
+        fy_queued_destroy(store, queued);
+        return keep_any(f, entry, message);
+    }
+    fy_work_created(f, 1);
+    count_sent(f, entry);
     return 0;
 }
 
