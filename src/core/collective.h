@@ -44,8 +44,9 @@ static inline bool fy_collective_is_rooted(unsigned kind)
             (fy_collective_kinds[kind].flags & (FY_READS_AT_ROOT | FY_WRITES_AT_ROOT)) != 0);
 }
 
-/* Words of each frame of a call: `what`, size, signature and the id of the group. */
-enum { FY_CALL_WORDS = 4 };
+/* Words of each frame of a call: `what`, size and signature. So one more word has room beside them,
+ * in the same cache line. */
+enum { FY_CALL_WORDS = 3 };
 
 /* `what` of a call: its fields from the lowest bits up. */
 enum {
@@ -60,6 +61,9 @@ enum {
  * rank whose main function has returned, which fits those of others; a ferry_quiesce, which only a
  * note names. */
 enum { FY_CALL_CLOSES = 1 << 25, FY_CALL_RETURNED = 1 << 26, FY_CALL_QUIESCES = 1 << 27 };
+
+/* A call over a group of the program, whose id stands in place of the signature. */
+enum { FY_CALL_OVER_GROUP = 1 << 30 };
 
 /* A barrier of ferry_balance_enable. FY_CALL_ON: it turns balancing on. The first FY_PHASE_NAME
  * characters of the scheduler's name take the place of the root and the size. */
@@ -276,6 +280,9 @@ int fy_barrier(ferry *f, fy_doing doing);
 /* A ferry_barrier that succeeds only if all ranks have the same scheduler, and all turn it on or
  * all turn it off. */
 int fy_barrier_phase(ferry *f, const char *scheduler, bool on);
+
+/* As ferry_collective_run, for a request of this library. */
+int fy_collective_call_own(ferry *f, const ferry_collective *what);
 
 /* As ferry_collective_run, for a request that was checked. While it waits, `doing` is reported to
  * the port. */

@@ -148,8 +148,8 @@ bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size
 static void wake_sleepers(ferry *f, const fy_collective *c)
 {
     for (int i = 0; i < c->ranks; i++)
-        /* seq_cst: after the fence that follows our line, or the store of our announcement; pairs
-         * with the store in sleep_a_while */
+        /* seq_cst: after the fence that follows our line or our announcement; pairs with the store
+         * in sleep_a_while */
         if (i != c->self && atomic_load(&board_of(f, fy_group_rank(c->group, i))->waiting))
             f->head.ops->heap.rouse(f->head.port, fy_group_rank(c->group, i));
 }
@@ -159,12 +159,15 @@ void fy_collective_board_announce(ferry *f, const fy_collective *c)
     if (f->collectives.boards == NULL)
         return;
     announcement *a = &board_of(f, f->head.rank)->announced;
-    /* seq_cst: no reader takes the old number for the new call, or the other way round */
-    atomic_store(&a->number, 0);
-    atomic_store(&a->call[0], c->call.what);
-    atomic_store(&a->call[1], c->call.size_bytes);
-    atomic_store(&a->call[2], c->call.signature);
-    atomic_store(&a->number, c->number);
+    /* relaxed, with the fence: a reader that sees a part of the new call sees no old number later
+     */
+    atomic_store_explicit(&a->number, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    write_call(a->call, &c->call);
+    /* release: pairs with the first look of doubt */
+    atomic_store_explicit(&a->number, c->number, memory_order_release);
+    /* seq_cst: before the look at sleepers */
+    atomic_thread_fence(memory_order_seq_cst);
     /* So many ranks never make a call by the board, and a look at each board would map a page of
      * it. */
     if (c->ranks <= RANKS_MAX)
@@ -200,10 +203,10 @@ static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
 static void doubt(ferry *f, fy_collective *c, int rank)
 {
     announcement *a = &board_of(f, rank)->announced;
-    /* seq_cst: the number before and after the call, so that both are of one announcement */
+    /* seq_cst: the number before and after the call, so that both are of one announcement; and
+     * after the store to `waiting` */
     uint64_t number = atomic_load(&a->number);
-    const fy_collective_call call = {atomic_load(&a->call[0]), atomic_load(&a->call[1]),
-                                     atomic_load(&a->call[2])};
+    const fy_collective_call call = read_call(a->call);
     /* seq_cst: as above */
     if (number == c->number && atomic_load(&a->number) == number &&
         !fy_collective_calls_equal(&call, &c->call))

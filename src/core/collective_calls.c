@@ -47,7 +47,8 @@ static uint64_t encode(const ferry *f, const fy_collective *c)
     uint64_t root = counts != NULL ? hash(counts, c->ranks) : (uint32_t)what->root;
     return (uint64_t)what->kind | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
            (reduces ? reduction << FY_CALL_REDUCTION_SHIFT : 0) |
-           (uint64_t)c->by_board << FY_CALL_BOARD_SHIFT | root << FY_CALL_ROOT_SHIFT;
+           (uint64_t)c->by_board << FY_CALL_BOARD_SHIFT | root << FY_CALL_ROOT_SHIFT |
+           (c->group->id != 0 ? FY_CALL_OVER_GROUP : 0);
 }
 
 /* The size that all ranks must agree upon. If pieces have counts: their sum. */
@@ -108,7 +109,7 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     c->size_bytes = c->value_bytes * what->count;
     c->call = (fy_collective_call){
         encode(f, c), fy_collective_kinds[what->kind].flags & FY_VARIES ? 0 : whole_bytes(c),
-        c->group->id == 0 ? fy_handlers_signature(f) : 0};
+        c->group->id == 0 ? fy_handlers_signature(f) : c->group->id};
     if (all->phase != NULL)
         name_phase(all, &c->call);
     c->part = c->at = c->step_count = c->post_count = 0;
@@ -176,14 +177,23 @@ int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
     return error;
 }
 
+static int run_checked(ferry *f, const ferry_collective *what)
+{
+    return fy_collective_run(f, what,
+                             what->kind == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
+}
+
+int fy_collective_call_own(ferry *f, const ferry_collective *what)
+{
+    int error = fy_collective_check(f, what);
+    return error != 0 ? error : run_checked(f, what);
+}
+
 int ferry_collective_run(ferry *f, const ferry_collective *given)
 {
     ferry_collective what;
     int error = read_request(f, given, &what);
-    if (error != 0)
-        return error;
-    return fy_collective_run(f, &what,
-                             what.kind == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
+    return error != 0 ? error : run_checked(f, &what);
 }
 
 /* The operation of a call was cancelled or has timed out. The buffers belong to the caller again,

@@ -1,5 +1,5 @@
 /* The short forms of collectives, over all members. */
-#include <ferry/collective.h>
+#include "core/collective.h"
 
 /* Those that do not combine, of bytes. */
 static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, void *out,
@@ -12,7 +12,7 @@ static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, 
                                    .out = out,
                                    .count = size_bytes,
                                    .type = FERRY_BYTE};
-    return ferry_collective_run(f, &what);
+    return fy_collective_call_own(f, &what);
 }
 
 int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
@@ -45,7 +45,7 @@ static int move_pieces(ferry *f, const ferry_collective *given)
     ferry_collective what = *given;
     what.size = sizeof(what);
     what.type = FERRY_BYTE;
-    return ferry_collective_run(f, &what);
+    return fy_collective_call_own(f, &what);
 }
 
 int ferry_gatherv(ferry *f, int root, const void *in, size_t size_bytes, void *out,
@@ -100,7 +100,7 @@ static int reduce(ferry *f, ferry_collective_kind kind, int root, ferry_type typ
                                    .count = count,
                                    .type = type,
                                    .reduction = reduction};
-    return ferry_collective_run(f, &what);
+    return fy_collective_call_own(f, &what);
 }
 
 int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,

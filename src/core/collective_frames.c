@@ -21,7 +21,7 @@
 #include "core/outgoing.h"
 #include "core/rank.h"
 
-/* The tag of a frame that ends the call with an error; words[3] holds it. Data: a note, or with
+/* The tag of a frame that ends the call with an error; words[1] holds it. Data: a note, or with
  * TAG_REFUSE the reason. */
 enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
 
@@ -33,6 +33,12 @@ typedef struct abort_note {
     int32_t ranks[2];
     fy_collective_call calls[2];
 } abort_note;
+
+/* The id of the group over which the call of a frame goes. */
+static inline uint64_t group_id(const fy_frame *frame)
+{
+    return frame->words[0] & FY_CALL_OVER_GROUP ? frame->words[2] : 0;
+}
 
 bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b)
 {
@@ -126,13 +132,14 @@ static void collective_send_all(ferry *f, const fy_group *group, const fy_frame 
 
 static void tell_all(ferry *f, const fy_collective *c, int error, const abort_note *note)
 {
-    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                            .word_count = FY_CALL_WORDS,
-                            .tag = TAG_ABORT,
-                            .aux = c->number,
-                            .words = {(uint64_t)(int64_t)error, 0, 0, c->group->id},
-                            .data = note,
-                            .size_bytes = note == NULL ? 0 : sizeof(*note)};
+    const fy_frame frame = {
+        .kind = FY_KIND_COLLECTIVE,
+        .word_count = FY_CALL_WORDS,
+        .tag = TAG_ABORT,
+        .aux = c->number,
+        .words = {c->call.what & FY_CALL_OVER_GROUP, (uint64_t)(int64_t)error, c->group->id},
+        .data = note,
+        .size_bytes = note == NULL ? 0 : sizeof(*note)};
     collective_send_all(f, c->group, &frame);
 }
 
@@ -164,12 +171,11 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
 /* A rank that gets this frame compares, now or when it makes the call (take, look_misfit). */
 void fy_collective_tell(ferry *f, const fy_collective *c)
 {
-    const fy_frame frame = {
-        .kind = FY_KIND_COLLECTIVE,
-        .word_count = FY_CALL_WORDS,
-        .tag = TAG_WAITS,
-        .aux = c->number,
-        .words = {c->call.what, c->call.size_bytes, c->call.signature, c->group->id}};
+    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
+                            .word_count = FY_CALL_WORDS,
+                            .tag = TAG_WAITS,
+                            .aux = c->number,
+                            .words = {c->call.what, c->call.size_bytes, c->call.signature}};
     for (uint32_t i = 0; i < c->post_count; i++)
         if (c->posts[i].open && !c->posts[i].complete)
             (void)fy_send(f, FY_DATA, c->posts[i].source, &frame); /* deaths are reported anyway */
@@ -199,7 +205,7 @@ static fy_group *group_of(const fy_collectives *all, uint64_t id)
 
 static bool is_to_come(const fy_collectives *all, const fy_frame *frame)
 {
-    const fy_group *group = group_of(all, frame->words[3]);
+    const fy_group *group = group_of(all, group_id(frame));
     return group == NULL ? all->making : (int32_t)(frame->aux - group->number) > 0;
 }
 
@@ -233,7 +239,7 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
         c->error = say_disagreement(f, c->group, c->number, &note);
         return;
     }
-    int64_t error = (int64_t)frame->words[0];
+    int64_t error = (int64_t)frame->words[1];
     error = error < 0 && error >= INT16_MIN ? error : FERRY_EINVAL;
     c->told = true;
     c->error = collective_fail(f, c->group, c->number, (int)error, "rank %d failed with %s", source,
@@ -287,7 +293,7 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
             note_quitter(f, c->group, source);
         /* A rank has died, and this rank has not learnt of it yet. The program must get the event
          * of the death before its call fails, so the frame is kept. */
-        if ((int64_t)frame->words[0] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
+        if ((int64_t)frame->words[1] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
             return false;
         take_abort(f, c, source, frame);
         return true;
@@ -318,7 +324,7 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
     memcpy(&note, frame->data, sizeof(note));
     if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0)
         return false;
-    const fy_group *group = group_of(&f->collectives, frame->words[3]);
+    const fy_group *group = group_of(&f->collectives, group_id(frame));
     f->quiescence.error =
         say_disagreement(f, group == NULL ? f->collectives.group : group, frame->aux, &note);
     return true;
@@ -327,7 +333,7 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
 void fy_collectives_look_refused(ferry *f)
 {
     for (const fy_packet *p = f->collectives.early.head; p != NULL; p = p->next)
-        if (p->frame.tag == TAG_ABORT && p->frame.words[3] == 0 &&
+        if (p->frame.tag == TAG_ABORT && group_id(&p->frame) == 0 &&
             p->frame.aux == f->collectives.group->number + 1)
             (void)fails_quiescence(f, &p->frame);
 }
@@ -336,7 +342,7 @@ void fy_collectives_look_refused(ferry *f)
  * made another call. This rank has reported success by mistake, which cannot be taken back. */
 static void look_misfit(ferry *f, int source, const fy_frame *frame)
 {
-    const fy_group *group = group_of(&f->collectives, frame->words[3]);
+    const fy_group *group = group_of(&f->collectives, group_id(frame));
     const fy_collective_call call = {frame->words[0], frame->words[1], frame->words[2]};
     abort_note note;
     char texts[2][CALL_TEXT];
@@ -366,11 +372,11 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "part of a collective");
         return FY_TAKEN;
     }
-    fy_collective *c = collective_find(all, frame->words[3], frame->aux);
+    fy_collective *c = collective_find(all, group_id(frame), frame->aux);
     if (c == NULL ? !is_to_come(all, frame) : collective_take(f, c, source, frame)) {
         /* Taken, or left over from a call that failed here. */
         if (c == NULL && frame->tag == TAG_ABORT && frame->aux == 1)
-            note_quitter(f, group_of(all, frame->words[3]), source);
+            note_quitter(f, group_of(all, group_id(frame)), source);
         if (c == NULL)
             look_misfit(f, source, frame);
         else if (c->error != 0 && !c->by_board)
@@ -390,7 +396,7 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 /* Whether a frame that came early belongs to a call that no longer runs. */
 static bool is_left_over(const fy_collectives *all, const fy_frame *frame)
 {
-    return collective_find(all, frame->words[3], frame->aux) == NULL && !is_to_come(all, frame);
+    return collective_find(all, group_id(frame), frame->aux) == NULL && !is_to_come(all, frame);
 }
 
 void fy_collective_look_early(ferry *f, fy_collective *c)
@@ -400,7 +406,7 @@ void fy_collective_look_early(ferry *f, fy_collective *c)
     for (fy_packet *packet = all->early.head, *next; packet != NULL; packet = next) {
         next = packet->next;
         bool own =
-            c != NULL && packet->frame.aux == c->number && packet->frame.words[3] == c->group->id;
+            c != NULL && packet->frame.aux == c->number && group_id(&packet->frame) == c->group->id;
         if (own ? !collective_take(f, c, packet->rank, &packet->frame)
                 : !is_left_over(all, &packet->frame)) {
             before = packet;
@@ -458,9 +464,10 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
 
 void fy_collective_look_lost(ferry *f, fy_collective *c)
 {
-    if (c->error != 0)
-        return;
     const fy_group *group = c->group, *parent = group->parent;
+    bool whole = group->dead < 0 && group->quitter == 0 && (parent == NULL || parent->dead < 0);
+    if (c->error != 0 || (whole && !fy_loss_is_due(f)))
+        return;
     c->error = fy_loss_check(f, call_name(&c->call));
     c->told = c->error != 0; /* all ranks learn of a loss as this one has */
     if (c->error == 0 && group->dead >= 0)

@@ -31,7 +31,7 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
                                           fy_collective_flags(c->call.what) & FY_VARIES
                                               ? step->whole_bytes
                                               : c->call.size_bytes,
-                                          c->call.signature, c->group->id},
+                                          c->call.signature},
                                 .data = (const unsigned char *)step->from + c->sent,
                                 .size_bytes = piece};
         int error = fy_send(f, FY_DATA, step->rank, &frame);

@@ -187,8 +187,8 @@ mutant carrier_unknown src/object/uninstall.c 'fy_location_send(objects->f, entr
 mutant queue_unseen src/core/send.c 'f->head.slow_lanes += !filled;' ';' 4
 mutant queue_unended src/core/send.c 'f->head.slow_lanes -= queue->head == NULL;' ';' 4
 mutant number_again src/object/send.c 'entry->sequence++;' ';' 4
-mutant turn_unasked src/object/deliver.c 'expected == NULL || *expected != envelope->sequence' \
-    'expected == NULL' 4
+mutant turn_unasked src/object/deliver.c 'if (!fy_record_takes_turn(record, &queued->envelope))' \
+    'if (fy_record_takes_turn(record, &queued->envelope), 0)' 4
 mutant turn_skipped src/object/deliver.c 'if (*expected != envelope->sequence)' 'if (0)' 4
 mutant forward_unaware src/object/forward.c 'next.movement = movement;' ';' 4
 mutant early_stays src/object/migration_frame.c 'at = write_queued(&record->early, at);' ';' 4
