@@ -149,8 +149,10 @@ static int prepare_phase(ferry *f, bool on)
 
 static void set_phase(ferry *f, bool on)
 {
+    ferry_scheduling *s = fy_scheduling_of(f);
     fy_control_lock(f);
-    fy_scheduling_of(f)->on = on;
+    s->on = on;
+    fy_scheduler_rouse(s);
     fy_control_unlock(f);
 }
 
@@ -225,12 +227,14 @@ static void watch_remove(ferry *f, fy_record *record)
     ferry_scheduling *s = fy_scheduling_of(f);
     s->load -= record->item.load;
     s->tasks -= record->item.pending;
+    fy_scheduler_rouse(s);
     s->scheduler->remove(s, s->state, &record->item);
 }
 
 static void watch_forget(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    fy_scheduler_rouse(s);
     s->scheduler->remove(s, s->state, &record->item);
 }
 

@@ -76,10 +76,15 @@ struct ferry_scheduling {
     int misread;                       /* FERRY_EINVAL: one of them is out of its range */
     fy_random random;
     bool on;
+    bool calm; /* if `next` finds no task, it changes nothing when called again; not counted */
     bool serving;
     bool stop;
     bool started; /* a helper exists; application thread */
     uint64_t wake_ns;
+    /* The scheduler had no task when it was last asked for one, and nothing has reached it since.
+     * So it need not be asked before this time; 0: it must be asked. The application thread reads
+     * it without the lock. */
+    _Atomic uint64_t rests_until_ns;
     _Atomic uint64_t helper_ns; /* the helper's computing time, as of its last sleep */
     uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
@@ -126,13 +131,21 @@ int fy_scheduler_prepare(ferry *f);
 /* Does what the scheduler has decided. [the thread named, lock not held] */
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread);
 
-/* Calls the scheduler's wake when the time has come that the scheduler has named. [lock held] */
-void fy_balance_alarm(ferry_scheduling *s);
+/* Calls the scheduler's wake when the time has come that the scheduler has named. `now_ns`: a
+ * reading of the clock; 0: none. [lock held] */
+void fy_balance_alarm(ferry_scheduling *s, uint64_t now_ns);
 
-static inline void fy_balance_wake(ferry_scheduling *s)
+static inline void fy_balance_wake(ferry_scheduling *s, uint64_t now_ns)
 {
     if (s->wake_ns != 0)
-        fy_balance_alarm(s);
+        fy_balance_alarm(s, now_ns);
+}
+
+/* The scheduler is asked for a task again: something has changed. [lock held] */
+static inline void fy_scheduler_rouse(ferry_scheduling *s)
+{
+    /* relaxed: a poll that misses it is followed by another, and who sleeps asks under the lock */
+    atomic_store_explicit(&s->rests_until_ns, 0, memory_order_relaxed);
 }
 
 /* Only while reasons are counted. [lock held] */
@@ -144,6 +157,7 @@ void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns);
  */
 static inline uint64_t fy_scheduler_enter(ferry_scheduling *s, fy_occasion occasion)
 {
+    fy_scheduler_rouse(s);
     return s->counted ? fy_scheduler_entered(s, occasion) : 0;
 }
 

@@ -141,6 +141,7 @@ int fy_scheduler_prepare(ferry *f)
     if (error != 0)
         return error;
     scheduler = &s->known;
+    s->calm = scheduler->next == fy_scheduler_ferry.next && !s->counted;
     s->asked[0] = '\0';
     s->misread = 0;
     error = scheduler->create(s, &s->state);

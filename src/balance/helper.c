@@ -24,7 +24,7 @@ static void poll(ferry *f)
     ferry_scheduling *s = fy_scheduling_of(f);
     s->by_helper = true;
     (void)fy_control_poll(f);
-    fy_balance_wake(s);
+    fy_balance_wake(s, 0);
     s->by_helper = false;
 }
 

@@ -180,9 +180,9 @@ void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)
     s->wake_ns = time_ns;
 }
 
-void fy_balance_alarm(ferry_scheduling *s)
+void fy_balance_alarm(ferry_scheduling *s, uint64_t now_ns)
 {
-    if (s->wake_ns > s->port->ops->host.now(s->port))
+    if (s->wake_ns > (now_ns != 0 ? now_ns : s->port->ops->host.now(s->port)))
         return;
     s->wake_ns = 0;
     if (s->scheduler->wake == NULL)

@@ -13,14 +13,15 @@ typedef struct choice {
     bool timer;   /* the helper does not know of it */
 } choice;
 
-/* Lets `done` rest, if there is one, and picks the next task, under one lock. */
-static choice pick(ferry_scheduling *s, fy_record *done)
+/* Lets `done` rest, if there is one, and picks the next task, under one lock. `now_ns`: a reading
+ * of the clock; 0: none. */
+static choice pick(ferry_scheduling *s, fy_record *done, uint64_t now_ns)
 {
     choice c = {0};
     fy_control_lock(s->f);
     if (done != NULL)
         fy_record_activate(s->f, done);
-    fy_balance_wake(s);
+    fy_balance_wake(s, now_ns);
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     ferry_schedulable *item = s->scheduler->next(s, s->state);
     fy_scheduler_leave(s, entered);
@@ -31,6 +32,10 @@ static choice pick(ferry_scheduling *s, fy_record *done)
         c.record = fy_record_of(item);
         c.record->state = FY_RUNNING;
         c.queued = fy_record_task_take(c.record);
+    } else if (s->calm && s->tasks == 0) {
+        /* relaxed: as in fy_scheduler_rouse */
+        atomic_store_explicit(&s->rests_until_ns, s->wake_ns != 0 ? s->wake_ns : UINT64_MAX,
+                              memory_order_relaxed);
     }
     c.decided = s->note_count != 0 || !fy_list_empty(&s->outbound);
     c.timer = fy_helper_oversleeps(s);
@@ -53,6 +58,16 @@ static bool is_disturbed(const ferry_scheduling *s, int count)
                                         ops->transport.pending(s->port, FY_CONTROL)));
 }
 
+/* Whether the scheduler would have no task, and nothing else to do. Sets `*now_ns` if it had to
+ * read the clock, else to 0. */
+static inline bool rests(const ferry_scheduling *s, uint64_t *now_ns)
+{
+    /* relaxed: as in fy_scheduler_rouse */
+    uint64_t until_ns = atomic_load_explicit(&s->rests_until_ns, memory_order_relaxed);
+    *now_ns = until_ns == 0 || until_ns == UINT64_MAX ? 0 : s->port->ops->host.now(s->port);
+    return *now_ns < until_ns;
+}
+
 int fy_task_progress(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
@@ -62,12 +77,16 @@ int fy_task_progress(ferry *f)
         fy_layer_rest(f, FY_LAYER_BALANCE);
         return 0;
     }
+    uint64_t now_ns;
+    if (rests(s, &now_ns))
+        return 0;
     /* The sender of a task may have to learn of its end. */
     if (!fy_op_end_reserve(f))
         return 0;
     do {
-        choice c = pick(s, done);
+        choice c = pick(s, done, now_ns);
         done = NULL;
+        now_ns = 0;
         if (c.record == NULL)
             break;
         if (c.queued == NULL) {
