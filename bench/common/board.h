@@ -21,11 +21,13 @@ enum { BENCH_RANKS_MAX = 64, BENCH_BLOB_BYTES = 8192, BENCH_VARIABLE_BYTES = 64 
 /* The measurements that a team can be asked for. Every rank of it takes part. */
 typedef enum bench_kind {
     BENCH_REQUEST, /* count round trips of a message of size bytes between ranks 0 and 1 */
+    BENCH_READ,    /* likewise; the receiver reads each whole, and its program answers */
     BENCH_RATE,    /* a stream of count small messages from 0 to 1, and one answer */
     BENCH_BUFFER,  /* a stream of count large messages; the receiver reads each whole */
     BENCH_PUT,     /* rank 0 writes size bytes to memory of rank 1, count times; rank 1 sleeps */
     BENCH_GET,     /* rank 0 reads */
     BENCH_BARRIER, /* all ranks, count times */
+    BENCH_QUIESCE, /* likewise, with no work anywhere; MPI's side: round trips of a message */
     BENCH_ALLREDUCE,
     BENCH_BROADCAST, /* these four by changing roots, or by all ranks, count times */
     BENCH_ALLTOALL,

@@ -16,7 +16,7 @@ enum { BUFFER_BYTES = 8 << 20 };
 typedef struct state {
     ferry *f;
     int rank, ranks;
-    ferry_handler ping, pong, item, block, answer, token, call, told;
+    ferry_handler ping, pong, read, item, block, answer, token, call, told;
     uint64_t arrived; /* requests handled, ever */
     uint64_t goal;    /* `arrived` at the end of the present stream, which is answered */
     uint64_t next;    /* length of the stream after it */
@@ -73,6 +73,15 @@ static void until(state *s, uint64_t arrived)
         check(s->f, ferry_poll(s->f));
 }
 
+/* Rank 1 polls until its last answer is here: between nodes nothing else sends that. */
+static void last_answer(state *s, uint64_t arrived)
+{
+    if (s->rank == 0)
+        send(s->f, 1, &(ferry_message){.handler = s->answer});
+    else if (s->rank == 1)
+        until(s, arrived + 1);
+}
+
 static double request(void *context, const bench_job *job)
 {
     state *s = context;
@@ -80,15 +89,43 @@ static double request(void *context, const bench_job *job)
     ferry_message m = message_of(s, s->ping, job->size_bytes);
     if (s->rank > 1)
         return 0;
-    if (s->rank == 1)
-        until(s, base + warm + job->count);
     for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
         if (i == warm)
             start = bench_now();
         send(s->f, 1, &m);
         until(s, base + i + 1);
     }
-    return (double)(bench_now() - start);
+    uint64_t end = bench_now();
+    last_answer(s, base + warm + job->count);
+    return (double)(end - start);
+}
+
+static void on_read(ferry *f, int source, const ferry_message *m)
+{
+    state *s = ferry_user_data(f);
+    (void)source;
+    s->sum += bench_read(m->data, m->size_bytes);
+    s->arrived++;
+}
+
+/* The receiver reads the data where they have come, and the program answers, not the handler. */
+static double read_there(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0, base = s->arrived;
+    ferry_message m = message_of(s, s->read, job->size_bytes);
+    for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (s->rank == 0)
+            send(s->f, 1, &m);
+        until(s, base + i + 1);
+        if (s->rank == 1)
+            send(s->f, 0, &m);
+    }
+    uint64_t end = bench_now();
+    last_answer(s, base + warm + job->count);
+    return (double)(end - start);
 }
 
 /* One of a stream has been handled. */
@@ -192,6 +229,18 @@ static double barrier(void *context, const bench_job *job)
         if (i == warm)
             start = bench_now();
         check(s->f, ferry_barrier(s->f));
+    }
+    return (double)(bench_now() - start);
+}
+
+static double quiesce(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        check(s->f, ferry_quiesce(s->f));
     }
     return (double)(bench_now() - start);
 }
@@ -321,6 +370,7 @@ static void register_handlers(state *s)
         {"item", on_item, &s->item},       {"block", on_block, &s->block},
         {"answer", on_answer, &s->answer}, {"token", on_token, &s->token},
         {"call", on_call, &s->call},       {"told", on_told, &s->told},
+        {"read", on_read, &s->read},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         check(s->f, ferry_handler_register(s->f, all[i].name, all[i].fn, all[i].out));
@@ -352,11 +402,13 @@ static int rank_main(ferry *f, int argc, char **argv)
         return 1;
     bench_team team = {.board = board, .rank = s.rank, .context = &s, .sized = true};
     team.kinds[BENCH_REQUEST] = request;
+    team.kinds[BENCH_READ] = read_there;
     team.kinds[BENCH_RATE] = rate;
     team.kinds[BENCH_BUFFER] = buffer;
     team.kinds[BENCH_PUT] = put;
     team.kinds[BENCH_GET] = get;
     team.kinds[BENCH_BARRIER] = barrier;
+    team.kinds[BENCH_QUIESCE] = quiesce;
     team.kinds[BENCH_ALLREDUCE] = allreduce;
     team.kinds[BENCH_RING] = team.kinds[BENCH_RING_BUSY] = ring;
     team.kinds[BENCH_WAKE] = wake;

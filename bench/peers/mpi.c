@@ -47,6 +47,24 @@ static double request(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
+static double read_there(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes;
+    for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (s->rank == 0)
+            MPI_Send(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(s->own, size, MPI_BYTE, 1 - s->rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        s->sum += bench_read(s->own, job->size_bytes);
+        if (s->rank == 1)
+            MPI_Send(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    }
+    return (double)(bench_now() - start);
+}
+
 static void swap(unsigned char **a, unsigned char **b)
 {
     unsigned char *was = *a;
@@ -355,6 +373,8 @@ static int serve(bench_board *board)
     bench_pin(s.rank);
     bench_team team = {.board = board, .rank = s.rank, .context = &s, .sized = true};
     team.kinds[BENCH_REQUEST] = getenv("BENCH_POSTED") ? posted_request : request;
+    team.kinds[BENCH_READ] = read_there;
+    team.kinds[BENCH_QUIESCE] = request;
     team.kinds[BENCH_RATE] = rate;
     team.kinds[BENCH_BUFFER] = buffer;
     team.kinds[BENCH_PUT] = team.kinds[BENCH_PUT_COMPLETE] = put;

@@ -3,8 +3,8 @@
 # namespaces joined by a veth pair stand for two hosts. Open MPI's launch agent enters them instead
 # of calling ssh, and names each as a host, so that MPI takes them for two nodes.
 #
-# two_hosts.sh MPIRUN PROGRAM [ARGUMENT...] runs the program on four ranks, two per host. Exits with
-# its status, or with 77 and a reason where namespaces are not allowed. The names of everything that
+# two_hosts.sh MPIRUN [-n RANKS] PROGRAM [ARGUMENT...] runs the program on RANKS ranks, half of them
+# per host, four by default. Exits with its status, or with 77 and a reason where namespaces are not allowed. The names of everything that
 # it makes have its process number. They are removed at its end, however that comes.
 set -u
 mpirun=$1
@@ -24,6 +24,10 @@ if [ "${TWO_HOSTS_INSIDE:-}" != "$$" ]; then
         'TWO_HOSTS_INSIDE=$$ exec sh "$@"' sh "$0" "$mpirun" "$@"
 fi
 unset TWO_HOSTS_INSIDE
+ranks=4
+[ "$1" != -n ] || { ranks=$2; shift 2; }
+each=$(((ranks + 1) / 2))
+yields=$((ranks > $(nproc)))
 
 mkdir -p /run/netns && mount -t tmpfs -o mode=0755 none /run/netns ||
     skip "no file system can be mounted"
@@ -76,7 +80,7 @@ END
 chmod +x "$scratch/start"
 ip netns exec "$a" unshare --uts "$scratch/start" "$a" \
     timeout --kill-after=5 "${TWO_HOSTS_SECONDS:-280}" \
-    "$mpirun" --oversubscribe -H "$a:2,$b:2" -np 4 \
-    --mca mpi_yield_when_idle 1 --mca plm_rsh_agent "$scratch/agent" --mca btl self,vader,tcp \
+    "$mpirun" --oversubscribe --bind-to none -H "$a:$each,$b:$each" -np "$ranks" \
+    --mca mpi_yield_when_idle "$yields" --mca plm_rsh_agent "$scratch/agent" --mca btl self,vader,tcp \
     --mca btl_tcp_if_include 10.213.77.0/24 --mca oob_tcp_if_include 10.213.77.0/24 \
     ${TWO_HOSTS_PASS:-} "$@"
