@@ -1,7 +1,8 @@
 /* Waiting. A binding cannot sleep and be woken, so a thread looks for messages again and again,
  * with growing pauses. It spins, then yields while yields return quickly. Then it sleeps in port
- * shm, where the ranks of this node can wake it. The pauses double up to PAUSE_MAX_NS while nothing
- * comes. The helper looks once per quantum (FERRY_QUANTUM_US). */
+ * shm, where the ranks of this node can wake it. A pause is a part of the time that the thread has
+ * waited, up to PAUSE_MAX_NS. So a message that comes late is seen late by that part at most. The
+ * helper looks once per quantum (FERRY_QUANTUM_US). */
 #include "port/nodes/port_state.h"
 
 #include <sched.h>
@@ -11,6 +12,8 @@
 #define SPINS 20
 #define YIELDS 100
 #define SLOW_YIELD_NS 100000u
+/* Each pause is longer than the one before by this part: it is this part of all pauses before. */
+#define PAUSE_PART 8u
 /* The pause of a helper that does not serve the control lane. It may be told to serve it at any
  * time. */
 #define IDLE_QUANTUM_NS 1000000u
@@ -70,7 +73,7 @@ static void wait_app(nodes_port *p, uint64_t deadline_ns)
     }
     uint64_t until = earlier(deadline_ns, fy_clock_now_ns() + p->pause_ns);
     p->near->ops->transport.wait(p->near, FY_APP, until);
-    p->pause_ns = fy_pause_longer(p->pause_ns, PAUSE_MAX_NS);
+    p->pause_ns = earlier(p->pause_ns + p->pause_ns / PAUSE_PART, PAUSE_MAX_NS);
 }
 
 void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
