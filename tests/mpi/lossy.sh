@@ -7,8 +7,8 @@ set -u
 mpirun=$1 program=$2 folder=$3 plugin=$4
 run="$(dirname "$0")/mpirun.sh"
 export FERRY_MPI_SHM=0 FERRY_HEAP_BYTES=64M FERRY_PLUGIN_PATH="$folder" FAILING_BINDING="$plugin"
-failed=0 failures=0 least=9
-[ -z "${TESTS_WHOLE:-}" ] || least=15
+failed=0 failures=0 least=12
+[ -z "${TESTS_WHOLE:-}" ] || least=18
 log=$(mktemp)
 trap 'rm -f "$log" "$log.out"' EXIT
 
@@ -52,6 +52,11 @@ try come 42 1
 # The rank that is cut off does not end before what the others have sent to it has arrived.
 for again in 1 2 ${TESTS_WHOLE:+3 4 5 6 7 8}; do
     try send 14 0
+done
+# Payloads in pieces, of which the second is lost.
+export FAILING_DEAR=1
+for what in send receive come payload short; do
+    try $what 6 1
 done
 echo "$failures calls have failed"
 [ $failures -ge $least ] || { echo "FAILED: only $failures calls have failed"; failed=1; }

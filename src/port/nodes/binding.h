@@ -31,9 +31,11 @@ typedef struct fy_nodes_request {
 } fy_nodes_request;
 
 #define FY_NODES_ANY (-1)
+#define FY_NODES_TESTED_MAX 2
 
 typedef struct fy_nodes_binding {
     const char *port; /* the port's name in messages and traces: "mpi" */
+    bool looks_dear;  /* each `test` makes a system call; false: the port measures one */
 
     /* Writes what an error is, as one line that ends with '\0'. [any thread] */
     void (*describe)(int error, char *out, size_t size);
@@ -64,6 +66,11 @@ typedef struct fy_nodes_binding {
     /* Sets `*done` to whether the operation has ended. Then the request is none, and for a receive
      * `*source` and `*size_bytes` say what came. Both may be NULL. Never waits. */
     int (*test)(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes);
+    /* As `test`, for `count` requests, at most FY_NODES_TESTED_MAX, none of which is none: `*which`
+     * is the index of one that has ended, or -1. May find the end of a request one call late. NULL:
+     * the port calls `test` for each. */
+    int (*test_any)(fy_nodes_request *const requests[], int count, int *which, int *source,
+                    size_t *size_bytes);
     /* Ends a receive for which no message has come. */
     void (*cancel)(fy_nodes_request *request);
 

@@ -118,6 +118,7 @@ int fy_nodes_port_create(const fy_nodes_binding *binding, fy_nodes_net *net, con
         return fy_error_set(error, "open: receives of port %s cannot be posted: %s", binding->port,
                             ferry_strerror(error));
     }
+    fy_nodes_price_look(p);
     *out = p;
     return 0;
 }

@@ -38,7 +38,7 @@
 
 #define WORDS_BYTES (FY_FRAME_WORDS * sizeof(uint64_t))
 #define EAGER_MAX (16u << 10)
-/* A thread that looks for messages pauses between looks. Its pauses double while nothing comes. */
+/* A thread that looks for messages pauses between looks. Its pauses grow while nothing comes. */
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
 
@@ -47,6 +47,7 @@
 #define FRAMES_MAX 256u
 #define FRAME_BYTES_MAX (1u << 20)
 #define FOLLOWING_BYTES_MAX (8u << 20)
+#define UNTOLD_BYTES_MAX (FRAME_BYTES_MAX / 4)
 /* Receives posted per lane. They are few, so that their memory stays in the cache, and because some
  * libraries search all of them for each message. */
 #define POSTED_DATA 32u
@@ -59,6 +60,7 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 #define WIRE_NOTICE 2u  /* no frame: only `taken` counts, and `aux`, which is a `notices` */
 #define WIRE_ROUTED 4u  /* a route follows the head */
 #define WIRE_WAITS 8u   /* with WIRE_NOTICE: it says what its source waits for, see deadlock.c */
+#define WIRE_PIECES 16u /* with WIRE_FOLLOWS: the payload is several messages, see PIECES_MAX */
 
 /* The messages of a notice about its source. */
 typedef enum notices {
@@ -94,6 +96,15 @@ typedef struct route {
 
 #define MESSAGE_MAX (sizeof(wire) + sizeof(route) + WORDS_BYTES + EAGER_MAX)
 
+/* A payload that follows is one message, or pieces. Libraries send PIECE_BYTES without asking the
+ * target first, which would cost a round trip. If there are many of them, the libraries' copies
+ * cost more than that. So payloads above SHORT_BYTES_MAX that are copied have large pieces: one is
+ * copied while another one is sent. */
+#define PIECE_BYTES (32u << 10)
+#define SHORT_BYTES_MAX (64u << 10)
+#define LONG_PIECE_BYTES (512u << 10)
+#define PIECES_MAX 64u
+
 /* The most words of a frame without a head: fewer bytes than a head. */
 #define BRIEF_WORDS_MAX (sizeof(wire) / sizeof(uint64_t) - 1)
 
@@ -102,7 +113,8 @@ typedef struct slot {
     struct slot *next;
     fy_nodes_request request; /* of the message, later of its payload */
     bool done;                /* it has come, and is not in its source's queue yet */
-    bool waiting;             /* its payload is in flight */
+    bool waiting;             /* its payload is in flight: */
+    uint32_t pieces, piece;   /* in so many messages, of which so many have come */
     fy_port *heap;            /* whose block the payload is; NULL: it is malloc's */
     int source;               /* the process */
     size_t size_bytes;
@@ -113,6 +125,15 @@ typedef struct slot {
     size_t data_bytes;          /* this much payload, after the words unless it followed */
     _Alignas(16) unsigned char message[MESSAGE_MAX];
 } slot;
+
+/* The requests of the pieces of a slot's payload. Its message is a head, a route and words. */
+static inline fy_nodes_request *slot_requests(slot *s)
+{
+    enum { BEHIND = (sizeof(wire) + sizeof(route) + WORDS_BYTES + 15) / 16 * 16 };
+    _Static_assert(BEHIND + PIECES_MAX * sizeof(fy_nodes_request) <= MESSAGE_MAX,
+                   "the requests fit behind the message");
+    return (fy_nodes_request *)(void *)(s->message + BEHIND);
+}
 
 /* A ring of receives: the oldest at `first`, and before it `spent` empty places. They are filled
  * again after the messages were delivered, so that an answer does not wait for that. */
@@ -151,6 +172,7 @@ typedef struct outlet {
 typedef struct peer {
     inlet in[FY_LANES];
     outlet out[FY_LANES];
+    bool lent; /* data were lent to it since its last frame */
 } peer;
 
 /* The two ends of messages on this process: its own rank, or one for which it relays. */
@@ -165,10 +187,12 @@ typedef struct endpoint {
 typedef struct departure {
     struct departure *next;
     fy_nodes_request request;
-    int rank;          /* the target's process */
-    void *payload;     /* freed with the departure; else NULL */
-    atomic_bool *lent; /* set to false at the end instead; else NULL */
-    fy_port *heap;     /* whose block the payload is; NULL: it is malloc's */
+    uint32_t pieces, piece; /* of a payload: its messages, and how many are sent. The requests are
+                             * in `message` */
+    int rank;               /* the target's process */
+    void *payload;          /* freed with the departure; else NULL */
+    atomic_bool *lent;      /* set to false at the end instead; else NULL */
+    fy_port *heap;          /* whose block the payload is; NULL: it is malloc's */
     uint8_t size_class;
     _Alignas(16) unsigned char message[];
 } departure;
@@ -224,8 +248,10 @@ typedef struct nodes_port {
     bool helper, locks;     /* a helper runs; a helper or a relay runs */
     bool helper_allowed;    /* the helper may call the binding */
     bool alone;             /* the program does not call the network itself */
-    fy_lane pumped;         /* the lane looked at last; FY_LANES: either may be next */
+    fy_lane pumped;         /* the lane looked at last; FY_LANES: a look was left out since */
     uint32_t skipped;       /* looks at the control lane left out since the last one */
+    bool looks_dear;        /* a look makes a system call: one tests both lanes */
+    bool leaves_out;        /* the next look, since a message waits on the other lane */
     bool cut_off;           /* from other nodes: see fy_nodes_cut_off */
     bool has_lost;          /* a rank elsewhere is lost */
     uint64_t torn_ns;       /* until when linger waits for goodbyes that may be lost; 0: not set */
@@ -264,6 +290,25 @@ peer *fy_nodes_peer_make(endpoint *e, int number);
 static inline peer *fy_nodes_peer(endpoint *e, int number)
 {
     return e->peers[number] != NULL ? e->peers[number] : fy_nodes_peer_make(e, number);
+}
+
+/* The bytes of the messages that a payload goes in, if it goes in pieces, except of the last. */
+static inline size_t fy_nodes_piece_size(size_t size_bytes)
+{
+    return size_bytes <= SHORT_BYTES_MAX ? PIECE_BYTES : LONG_PIECE_BYTES;
+}
+
+static inline uint32_t fy_nodes_pieces(size_t size_bytes)
+{
+    size_t piece_bytes = fy_nodes_piece_size(size_bytes);
+    return (uint32_t)((size_bytes + piece_bytes - 1) / piece_bytes);
+}
+
+/* The bytes of one of these messages. */
+static inline size_t fy_nodes_piece_bytes(size_t size_bytes, uint32_t piece)
+{
+    size_t piece_bytes = fy_nodes_piece_size(size_bytes), left = size_bytes - piece * piece_bytes;
+    return left < piece_bytes ? left : piece_bytes;
 }
 
 /* The process that receives messages for a rank. */
@@ -313,9 +358,6 @@ void fy_nodes_departures_free(nodes_port *p);
 int fy_nodes_post_all(nodes_port *p);
 /* Puts the messages that have come into their queues. */
 void fy_nodes_pump(nodes_port *p, fy_lane lane);
-/* Whether a look at `lane` may be left out. Each look makes progress on both lanes. So if a rank
- * polls both in turn, every few rounds are enough for the control lane. */
-bool fy_nodes_may_skip(nodes_port *p, fy_lane lane);
 /* Whether fy_nodes_pump has taken in a frame that can be delivered. */
 bool fy_nodes_ready(nodes_port *p, fy_lane lane);
 /* Delivers frames that were taken in for an endpoint. Gives the lock up while it delivers. */
@@ -332,6 +374,30 @@ bool fy_nodes_is_silent(const nodes_port *p, int rank);
 bool fy_nodes_holds(const endpoint *to, int rank);
 /* Ends the receives of payloads that have not come yet. */
 void fy_nodes_undelivered_free(nodes_port *p, endpoint *to);
+
+/* look.c */
+/* Finds out what a look costs. If it makes a system call, one look tests both lanes. */
+void fy_nodes_price_look(nodes_port *p);
+/* Whether the message of `s`, the oldest receive of a lane, has come. Its source is -1 if the test
+ * has failed. */
+bool fy_nodes_has_come(nodes_port *p, fy_lane lane, slot *s);
+/* Whether a look at `lane` may be left out. Each look makes progress on both lanes. So if a rank
+ * polls both in turn, every few rounds are enough for the control lane, or none, if the last look
+ * has tested both. */
+bool fy_nodes_may_skip(nodes_port *p, fy_lane lane);
+
+/* payload.c, of payloads that follow their frame. */
+/* Allocates memory for a payload: a block if possible, since its receiver may keep it. */
+bool fy_nodes_payload_room(nodes_port *p, const endpoint *to, slot *s, size_t size_bytes);
+/* Frees that memory, unless its receiver has kept it. */
+void fy_nodes_payload_put(nodes_port *p, slot *s, bool kept);
+/* Starts to receive a payload, in one message or in pieces. If the binding fails, this rank is cut
+ * off: all frames are dropped. */
+void fy_nodes_payload_receive(nodes_port *p, fy_lane lane, slot *s, bool in_pieces);
+/* Whether the payload that `s` waits for has come, or failed. */
+bool fy_nodes_payload_came(nodes_port *p, slot *s);
+/* Ends the receives of a payload that has not come. */
+void fy_nodes_payload_cancel(nodes_port *p, slot *s);
 
 /* notices.c. fy_nodes_tell takes the lock itself, and waits for memory as long as it takes. */
 void fy_nodes_tell(nodes_port *p, endpoint *from, fy_lane lane, int process, notices what);

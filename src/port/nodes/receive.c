@@ -8,12 +8,12 @@
 #include "base/log.h"
 #include "port/nodes/relay.h"
 
-enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
+enum { FREE_SLOTS_MAX = 64 };
 
-/* The target tells a source what it has taken: after this many frames or bytes of frames at the
- * latest, and immediately after a payload that followed. The numbers are small against what may be
- * in flight: otherwise each could wait for the other. */
-enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4, UNTOLD_BYTES_MAX = FRAME_BYTES_MAX / 4 };
+/* The target tells a source what it has taken: after this many frames, or UNTOLD_BYTES_MAX bytes of
+ * frames and payloads, at the latest. The numbers are small against what may be in flight:
+ * otherwise each could wait for the other. */
+enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4 };
 
 static slot *slot_get(nodes_port *p)
 {
@@ -102,51 +102,11 @@ static bool inlet_is_sound(const slot *s, const wire *head)
         return false;
     size_t way = (flags_of(head) & WIRE_ROUTED) != 0 ? sizeof(route) : 0;
     size_t body = sizeof(wire) + way + head->word_count * sizeof(uint64_t);
+    if ((flags_of(head) & WIRE_PIECES) && fy_nodes_pieces(payload_bytes(head)) > PIECES_MAX)
+        return false;
     if (flags_of(head) & WIRE_FOLLOWS)
         return s->size_bytes == body && payload_bytes(head) > EAGER_MAX;
     return payload_bytes(head) <= EAGER_MAX && s->size_bytes == body + payload_bytes(head);
-}
-
-/* Whether blocks of a heap can be allocated and released. */
-static bool is_open(const nodes_port *p, const fy_port *heap)
-{
-    return heap != p->near || !p->closed;
-}
-
-/* Allocates memory for a payload that follows: a block if possible, since its receiver may keep
- * it. */
-static bool payload_room(nodes_port *p, const endpoint *to, slot *s, size_t size_bytes)
-{
-    if (s->payload != NULL)
-        return true;
-    s->heap = is_open(p, to->heap) ? to->heap : NULL;
-    if (s->heap != NULL)
-        s->payload = s->heap->ops->heap.alloc(s->heap, size_bytes, -1);
-    if (s->payload == NULL) {
-        s->heap = NULL;
-        s->payload = malloc(size_bytes);
-    }
-    return s->payload != NULL;
-}
-
-static void payload_put(nodes_port *p, slot *s, bool kept)
-{
-    if (s->payload == NULL || kept)
-        return;
-    if (s->heap == NULL)
-        free(s->payload);
-    else if (is_open(p, s->heap))
-        (void)s->heap->ops->heap.release(s->heap, s->payload);
-}
-
-/* Starts to receive a payload. If the binding fails, this rank is cut off: all frames are
- * dropped. */
-static void start_payload(nodes_port *p, fy_lane lane, slot *s, size_t size_bytes)
-{
-    s->waiting = p->binding->receive(p->net, s->payload, size_bytes, s->source,
-                                     TAG_PAYLOAD + (int)lane, &s->request) == 0;
-    if (!s->waiting)
-        fy_nodes_cut_off(p, s->source, "the receive of its payload failed");
 }
 
 static void list(inlets *set, inlet *in)
@@ -163,6 +123,7 @@ static void list(inlets *set, inlet *in)
 static void line_up(fy_lane lane, inlet *in, slot *s)
 {
     s->next = NULL;
+    in->to->peers[in->source]->lent = false;
     if (in->head == NULL)
         in->head = s;
     else
@@ -226,7 +187,7 @@ static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
     /* A payload that nobody wants any more is still received: its sender waits for that. */
     bool closed = to == &p->self && p->closed;
     bool wanted = !(flags & WIRE_NOTICE) && (!closed || (flags & WIRE_FOLLOWS));
-    if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, to, s, payload_bytes(&head)))
+    if (wanted && (flags & WIRE_FOLLOWS) && !fy_nodes_payload_room(p, to, s, payload_bytes(&head)))
         return false;
     fy_nodes_credit(to, source, head.taken);
     if (flags & WIRE_NOTICE) {
@@ -248,7 +209,7 @@ static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
     s->words = s->message + sizeof(wire) + ((flags & WIRE_ROUTED) != 0 ? sizeof(route) : 0);
     s->data_bytes = payload_bytes(&head);
     if (flags & WIRE_FOLLOWS)
-        start_payload(p, lane, s, s->data_bytes);
+        fy_nodes_payload_receive(p, lane, s, (flags & WIRE_PIECES) != 0);
     line_up(lane, in, s);
     return true;
 }
@@ -272,16 +233,6 @@ static bool take_in(nodes_port *p, fy_lane lane, slot *s)
     return true;
 }
 
-/* Whether the message of the oldest receive of a lane has come. */
-static bool has_come(const nodes_port *p, slot *s)
-{
-    if (!s->done && p->binding->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0) {
-        s->done = true;
-        s->source = UNKNOWN;
-    }
-    return s->done;
-}
-
 /* Takes in the oldest message. Returns whether one had come. */
 static bool pump_one(nodes_port *p, fy_lane lane)
 {
@@ -290,14 +241,14 @@ static bool pump_one(nodes_port *p, fy_lane lane)
     int error = set->spent > set->count / 2 ? post_spent(p, lane) : 0;
     if (set->spent == set->count) {
         if (error == FERRY_ELAUNCH)
-            fy_nodes_cut_off(p, UNKNOWN, "a receive from any rank failed");
+            fy_nodes_cut_off(p, -1, "a receive from any rank failed");
         return false; /* there is no memory for a receive now */
     }
     slot *s = set->slots[set->first];
-    if (!has_come(p, s))
+    if (!fy_nodes_has_come(p, lane, s))
         return false;
-    if (s->source == UNKNOWN) {
-        fy_nodes_cut_off(p, UNKNOWN, "the test of a receive from any rank failed");
+    if (s->source < 0) {
+        fy_nodes_cut_off(p, -1, "the test of a receive from any rank failed");
         slot_put(p, s);
     } else if (!take_in(p, lane, s)) {
         return false;
@@ -316,34 +267,10 @@ void fy_nodes_pump(nodes_port *p, fy_lane lane)
         continue;
 }
 
-bool fy_nodes_may_skip(nodes_port *p, fy_lane lane)
-{
-    enum { SKIPPED_MAX = 7 };
-    if (lane == FY_CONTROL && p->pumped == FY_DATA && p->skipped < SKIPPED_MAX) {
-        p->pumped = FY_LANES;
-        p->skipped++;
-        return true;
-    }
-    if (lane == FY_CONTROL)
-        p->skipped = 0;
-    return false;
-}
-
 /* Whether the first frame of a source is complete. */
 static inline bool is_whole(nodes_port *p, inlet *in)
 {
-    slot *s = in->head;
-    bool done = false;
-    size_t came = s->data_bytes;
-    if (!s->waiting)
-        return true;
-    bool failed = p->binding->test(&s->request, &done, NULL, &came) != 0;
-    if (failed || came != s->data_bytes)
-        fy_nodes_cut_off(p, s->source,
-                         failed ? "the test of a payload failed"
-                                : "a payload is not as long as said");
-    s->waiting = !done && !failed;
-    return !s->waiting;
+    return !in->head->waiting || fy_nodes_payload_came(p, in->head);
 }
 
 bool fy_nodes_ready(nodes_port *p, fy_lane lane)
@@ -389,11 +316,9 @@ static void inlet_finish(nodes_port *p, inlet *in, size_t size_bytes, bool kept)
     in->head = s->next;
     in->taken++;
     in->untold_bytes += sizeof(wire) + WORDS_BYTES + size_bytes;
-    bool followed = s->payload != NULL;
-    payload_put(p, s, kept);
+    fy_nodes_payload_put(p, s, kept);
     slot_put(p, s);
-    if (followed || in->taken - in->told >= UNTOLD_FRAMES_MAX ||
-        in->untold_bytes >= UNTOLD_BYTES_MAX)
+    if (in->taken - in->told >= UNTOLD_FRAMES_MAX || in->untold_bytes >= UNTOLD_BYTES_MAX)
         (void)fy_nodes_notice(p, in->to, FY_CONTROL, in->source, NOTICES_NONE);
 }
 
@@ -401,7 +326,7 @@ static void drop_first(nodes_port *p, inlet *in)
 {
     slot *s = in->head;
     in->head = s->next;
-    payload_put(p, s, false);
+    fy_nodes_payload_put(p, s, false);
     slot_put(p, s);
 }
 
@@ -493,7 +418,7 @@ void fy_nodes_undelivered_free(nodes_port *p, endpoint *to)
             inlet *in = &to->peers[rank]->in[lane];
             while (in->head != NULL) {
                 if (in->head->waiting)
-                    p->binding->cancel(&in->head->request);
+                    fy_nodes_payload_cancel(p, in->head);
                 drop_first(p, in);
             }
         }

@@ -29,6 +29,7 @@ static departure *departure_get(nodes_port *p, size_t size_bytes)
     }
     if (d != NULL) {
         d->size_class = class;
+        d->pieces = d->piece = 0;
         d->payload = NULL;
         d->heap = NULL;
         d->lent = NULL;
@@ -61,37 +62,68 @@ static void departure_put(nodes_port *p, departure *d)
     p->free_departure_count[class]++;
 }
 
-/* Starts to send a message. Returns false if the binding has failed; then this rank is cut off. */
-static bool departure_start(nodes_port *p, departure *d, const void *data, size_t size_bytes,
-                            int rank, int tag)
+/* Starts to send. Returns false if the binding has failed; then this rank is cut off. */
+static bool binding_send(nodes_port *p, const void *data, size_t size_bytes, int rank, int tag,
+                         fy_nodes_request *request)
 {
-    d->request.word = 0;
-    int error = p->binding->send(p->net, data, size_bytes, rank, tag, &d->request);
-    d->rank = rank;
-    if (error != 0) {
-        char text[256];
-        p->binding->describe(error, text, sizeof(text));
-        fy_nodes_cut_off(p, rank, text);
-    }
-    if (d->request.word == 0) {
-        departure_put(p, d);
-        return error == 0;
-    }
+    request->word = 0;
+    int error = p->binding->send(p->net, data, size_bytes, rank, tag, request);
+    if (error == 0)
+        return true;
+    char text[256];
+    p->binding->describe(error, text, sizeof(text));
+    fy_nodes_cut_off(p, rank, text);
+    return false;
+}
+
+/* Keeps a departure until the binding has sent it. */
+static void departure_keep(nodes_port *p, departure *d)
+{
     d->next = NULL;
     if (p->leaving == NULL)
         p->leaving = d;
     else
         p->leaving_tail->next = d;
     p->leaving_tail = d;
-    return error == 0;
+}
+
+/* Starts to send a message. Returns false if the binding has failed. */
+static bool departure_start(nodes_port *p, departure *d, const void *data, size_t size_bytes,
+                            int rank, int tag)
+{
+    d->rank = rank;
+    bool started = binding_send(p, data, size_bytes, rank, tag, &d->request);
+    if (d->request.word == 0)
+        departure_put(p, d);
+    else
+        departure_keep(p, d);
+    return started;
+}
+
+static fy_nodes_request *piece_request(departure *d, uint32_t piece)
+{
+    return (fy_nodes_request *)(void *)d->message + piece;
+}
+
+/* Whether the binding has sent a message, or all pieces of a payload. */
+static bool is_sent(nodes_port *p, departure *d, bool *failed)
+{
+    bool done = true;
+    if (d->pieces == 0)
+        *failed = p->binding->test(&d->request, &done, NULL, NULL) != 0;
+    for (; d->piece < d->pieces && done && !*failed; d->piece += done) {
+        fy_nodes_request *request = piece_request(d, d->piece);
+        if (request->word != 0)
+            *failed = p->binding->test(request, &done, NULL, NULL) != 0;
+    }
+    return done;
 }
 
 bool fy_nodes_reap(nodes_port *p)
 {
     for (int i = 0; i < REAP_MAX && p->leaving != NULL; i++) {
         departure *d = p->leaving;
-        bool done = false;
-        bool failed = p->binding->test(&d->request, &done, NULL, NULL) != 0;
+        bool failed = false, done = is_sent(p, d, &failed);
         if (!done && !failed && d->next == NULL)
             break;
         p->leaving = d->next;
@@ -136,7 +168,7 @@ static bool has_room(const outlet *o, uint64_t cost)
     if (o->sent - o->taken >= FRAMES_MAX)
         return false;
     if (cost & COST_FOLLOWS)
-        return o->following_bytes == 0 ||
+        return o->following_bytes < UNTOLD_BYTES_MAX ||
                o->following_bytes + (cost & ~COST_FOLLOWS) <= FOLLOWING_BYTES_MAX;
     return o->frame_bytes + cost <= FRAME_BYTES_MAX;
 }
@@ -204,11 +236,11 @@ bool fy_nodes_notice(nodes_port *p, endpoint *from, fy_lane lane, int rank, noti
     return fy_nodes_notice_with(p, from, lane, rank, 0, &(fy_frame){.aux = (uint32_t)what});
 }
 
-/* Prepares the payload that follows: the given or lent data, or a copy. */
+/* Prepares the payload that follows: the given or lent data, or room for a copy. */
 static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_frame *frame,
                                   terms how, atomic_bool *lent)
 {
-    departure *d = departure_get(p, 0);
+    departure *d = departure_get(p, PIECES_MAX * sizeof(fy_nodes_request));
     if (d == NULL)
         return NULL;
     d->payload = (void *)(uintptr_t)frame->data;
@@ -228,8 +260,39 @@ static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_
         departure_put(p, d);
         return NULL;
     }
-    memcpy(d->payload, frame->data, frame->size_bytes);
     return d;
+}
+
+/* Copies one message of a payload, if it is to be copied, and starts to send it. */
+static bool payload_send(nodes_port *p, departure *d, const fy_frame *frame, size_t at_byte,
+                         size_t size_bytes, fy_lane lane, fy_nodes_request *request)
+{
+    unsigned char *at = (unsigned char *)d->payload + at_byte;
+    if (d->payload != frame->data)
+        memcpy(at, (const unsigned char *)frame->data + at_byte, size_bytes);
+    return binding_send(p, at, size_bytes, d->rank, TAG_PAYLOAD + (int)lane, request);
+}
+
+/* Starts to send a payload. Each piece is copied just before it is sent: the network works
+ * meanwhile. */
+static void payload_start(nodes_port *p, departure *d, const fy_frame *frame, bool in_pieces,
+                          fy_lane lane)
+{
+    bool started = true;
+    d->request.word = 0;
+    if (!in_pieces)
+        (void)payload_send(p, d, frame, 0, frame->size_bytes, lane, &d->request);
+    for (uint32_t i = 0; in_pieces && started && i < fy_nodes_pieces(frame->size_bytes); i++) {
+        started =
+            payload_send(p, d, frame, i * fy_nodes_piece_size(frame->size_bytes),
+                         fy_nodes_piece_bytes(frame->size_bytes, i), lane, piece_request(d, i));
+        d->pieces++;
+        d->piece += piece_request(d, i)->word == 0 && d->piece == i;
+    }
+    if (d->piece == d->pieces && d->request.word == 0)
+        departure_put(p, d);
+    else
+        departure_keep(p, d);
 }
 
 /* Whether a frame may go without its head: the target has the same head already, and need not hear
@@ -266,6 +329,7 @@ static int nodes_send_frame(nodes_port *p, endpoint *from, fy_lane lane, int ran
     if (!routed && is_brief(from->peers[rank], lane, frame))
         return send_brief(p, lane, rank, frame);
     bool follows = frame->size_bytes > EAGER_MAX;
+    from->peers[rank]->lent = from->peers[rank]->lent || how == LENT;
     size_t words = frame->word_count * sizeof(uint64_t);
     size_t size_bytes =
         sizeof(wire) + (routed ? sizeof(route) : 0) + words + (follows ? 0 : frame->size_bytes);
@@ -277,7 +341,10 @@ static int nodes_send_frame(nodes_port *p, endpoint *from, fy_lane lane, int ran
         departure_put(p, d);
         return FERRY_ENOMEM;
     }
-    unsigned char *at = write_head(p, from, rank, frame, follows ? WIRE_FOLLOWS : 0, d->message);
+    bool in_pieces = follows && p->looks_dear && fy_nodes_pieces(frame->size_bytes) <= PIECES_MAX &&
+                     (how == COPIED || frame->size_bytes <= SHORT_BYTES_MAX);
+    uint64_t flags = (follows ? WIRE_FOLLOWS : 0) | (in_pieces ? WIRE_PIECES : 0);
+    unsigned char *at = write_head(p, from, rank, frame, flags, d->message);
     memcpy(&from->peers[rank]->out[lane].last, d->message, sizeof(wire));
     memcpy(at, frame->words, words);
     if (!follows && frame->size_bytes > 0)
@@ -285,9 +352,10 @@ static int nodes_send_frame(nodes_port *p, endpoint *from, fy_lane lane, int ran
     int home = fy_nodes_home(p, rank);
     /* If the frame is lost, its target counts as dead now, and its operation fails by that. */
     bool started = departure_start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
+    if (follows)
+        payload->rank = home;
     if (follows && started)
-        (void)departure_start(p, payload, payload->payload, frame->size_bytes, home,
-                              TAG_PAYLOAD + (int)lane);
+        payload_start(p, payload, frame, in_pieces, lane);
     else if (follows)
         departure_put(p, payload);
     else if (how == GIVEN)
@@ -315,6 +383,15 @@ static int find_room(nodes_port *p, endpoint *from, fy_lane lane, int rank, uint
     return has_room(o, cost) ? 0 : FERRY_EAGAIN;
 }
 
+/* Whether data to be lent are rather copied. A sender of a stream would wait for a round trip after
+ * each message, where a look makes a system call: that takes longer than a copy. Short payloads are
+ * sent without waiting. */
+static bool is_streamed(const nodes_port *p, const endpoint *from, int rank, const fy_frame *frame)
+{
+    return p->looks_dear && frame->size_bytes > SHORT_BYTES_MAX && from->peers[rank] != NULL &&
+           from->peers[rank]->lent;
+}
+
 int fy_nodes_send_remote(nodes_port *p, endpoint *from, fy_lane lane, int rank,
                          const fy_frame *frame, terms how, atomic_bool *lent)
 {
@@ -326,6 +403,10 @@ int fy_nodes_send_remote(nodes_port *p, endpoint *from, fy_lane lane, int rank,
     lock(p);
     outlet *o;
     uint64_t cost = frame_cost(frame);
+    if (how == LENT && is_streamed(p, from, rank, frame)) {
+        how = COPIED;
+        lent = NULL;
+    }
     int error = fy_nodes_far_state(p, rank) != FY_PEER_ALIVE
                     ? FERRY_EPEER
                     : find_room(p, from, lane, rank, cost, &o);

@@ -29,7 +29,8 @@ static bool app_ready(nodes_port *p)
 {
     lock(p);
     fy_nodes_pump(p, FY_DATA);
-    fy_nodes_pump(p, FY_CONTROL);
+    if (!p->looks_dear || !fy_nodes_may_skip(p, FY_CONTROL))
+        fy_nodes_pump(p, FY_CONTROL);
     bool ready = fy_nodes_ready(p, FY_DATA) || fy_nodes_ready(p, FY_CONTROL);
     unlock(p);
     return ready || near_pending(p);

@@ -373,13 +373,9 @@ static int begin_receive(fy_nodes_net *net, void *data, size_t size_bytes, int r
 
 /* The ranks that take part in a message have numbers of the net of the job: of a net of a node only
  * gathering makes messages, and does not ask whose they are. */
-static int test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
+static int take_ended(fy_nodes_request *request, int *source, size_t *size_bytes)
 {
     transfer *t = (transfer *)(uintptr_t)request->word;
-    loopback_progress(t->wire);
-    *done = t->done;
-    if (!t->done)
-        return 0;
     if (source != NULL)
         *source = t->source;
     if (size_bytes != NULL)
@@ -388,6 +384,27 @@ static int test(fy_nodes_request *request, bool *done, int *source, size_t *size
     free(t);
     *request = (fy_nodes_request){0};
     return error;
+}
+
+static int test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
+{
+    const transfer *t = (const transfer *)(uintptr_t)request->word;
+    loopback_progress(t->wire);
+    *done = t->done;
+    return t->done ? take_ended(request, source, size_bytes) : 0;
+}
+
+static int loopback_test_any(fy_nodes_request *const requests[], int count, int *which, int *source,
+                             size_t *size_bytes)
+{
+    const transfer *t = (const transfer *)(uintptr_t)requests[0]->word;
+    loopback_progress(t->wire);
+    *which = -1;
+    for (int i = 0; i < count && *which < 0; i++) {
+        t = (const transfer *)(uintptr_t)requests[i]->word;
+        *which = t->done ? i : -1;
+    }
+    return *which < 0 ? 0 : take_ended(requests[*which], source, size_bytes);
 }
 
 static void cancel(fy_nodes_request *request)
@@ -481,6 +498,7 @@ static void loopback_end_job(int status)
 
 const fy_nodes_binding fy_loopback_binding = {
     .port = "loopback",
+    .looks_dear = true,
     .describe = loopback_describe,
     .place = loopback_place,
     .node = node,
@@ -490,6 +508,7 @@ const fy_nodes_binding fy_loopback_binding = {
     .send = begin_send,
     .receive = begin_receive,
     .test = test,
+    .test_any = loopback_test_any,
     .cancel = cancel,
     .abort = loopback_end_job,
     .abort_closing = loopback_end_job,

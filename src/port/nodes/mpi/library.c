@@ -205,6 +205,20 @@ static int begin_receive(fy_nodes_net *c, void *data, size_t size_bytes, int ran
     return error;
 }
 
+static void take_status(const MPI_Status *status, int *source, size_t *size_bytes)
+{
+    if (source != NULL)
+        *source = status->MPI_SOURCE;
+    if (size_bytes == NULL)
+        return;
+    int count = 0;
+    MPI_Get_count(status, MPI_BYTE, &count);
+    MPI_Count long_count = count;
+    if (count < 0) /* more than an int says */
+        MPI_Get_elements_x(status, MPI_BYTE, &long_count);
+    *size_bytes = long_count < 0 ? 0 : (size_t)long_count;
+}
+
 static int test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
 {
     MPI_Request r = mpi_load(request);
@@ -215,16 +229,24 @@ static int test(fy_nodes_request *request, bool *done, int *source, size_t *size
     if (!flag)
         return error;
     store(request, r);
-    if (source != NULL)
-        *source = status.MPI_SOURCE;
-    if (size_bytes != NULL) {
-        int count = 0;
-        MPI_Get_count(&status, MPI_BYTE, &count);
-        MPI_Count long_count = count;
-        if (count < 0) /* more than an int says */
-            MPI_Get_elements_x(&status, MPI_BYTE, &long_count);
-        *size_bytes = long_count < 0 ? 0 : (size_t)long_count;
-    }
+    take_status(&status, source, size_bytes);
+    return error;
+}
+
+static int mpi_test_any(fy_nodes_request *const requests[], int count, int *which, int *source,
+                        size_t *size_bytes)
+{
+    MPI_Request all[FY_NODES_TESTED_MAX];
+    MPI_Status status;
+    int flag = 0, at = MPI_UNDEFINED;
+    for (int i = 0; i < count; i++)
+        all[i] = mpi_load(requests[i]);
+    int error = MPI_Testany(count, all, &at, &flag, &status);
+    *which = flag && at != MPI_UNDEFINED ? at : -1;
+    if (*which < 0)
+        return error;
+    store(requests[at], all[at]);
+    take_status(&status, source, size_bytes);
     return error;
 }
 
@@ -276,6 +298,7 @@ const fy_mpi_library ferry_mpi_library = {
             .send = begin_send,
             .receive = begin_receive,
             .test = test,
+            .test_any = mpi_test_any,
             .cancel = cancel,
             .abort = abort_job,
             .abort_closing = abort_closing,
