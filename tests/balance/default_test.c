@@ -250,6 +250,44 @@ static void test_ferry_counts_what_a_move_costs(void **state)
     }
 }
 
+/* Goal: a rank that has just got work gives it before GRACE_US have passed if another rank asks in
+ * steps, though it does not know yet how long tasks take. Method: rank 2 runs steps and then has
+ * nothing; rank 37, of another coordinator, has begun its first task. */
+static void test_ferry_gives_early_in_steps(void **state)
+{
+    enum { OBJECTS = 8, STEPS = 3, TASK_NS = 50000 };
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 40, "GRACE_US=2000");
+    thing *things[OBJECTS];
+    for (int step = 0; step < STEPS; step++) {
+        for (int i = 0; i < OBJECTS; i++)
+            if (step == 0)
+                things[i] = world_add(w, 2, 1);
+            else
+                world_again(w, things[i]);
+        w->now_ns += TASK_NS; /* the rank has settled */
+        for (int i = 0; i < OBJECTS; i++)
+            run_for(w, 2, TASK_NS);
+    }
+    begin_with(w, 37, 4, 1);
+    const uint64_t start_ns = w->now_ns;
+    assert_null(world_run(w, 2));
+    world_wake(w, 2); /* asks, and all ranks learn that there are steps */
+    world_deliver_all(w);
+    world_wake(w, 2); /* asks again */
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 37, 2), 1);
+    assert_int_equal(world_moves(w, 0, -1, -1), 1);
+    assert_true(w->now_ns < start_ns + 2000000);
+    run_for(w, 2, TASK_NS);
+    assert_null(world_run(w, 2));
+    const int since = w->sent;
+    world_wake(w, 2);
+    world_deliver(w);
+    assert_true(w->sent < since + 4); /* ranks are told once */
+    world_close(w);
+}
+
 /* Whether all words since mail number `since` are quiet, or none is. */
 static bool are_quiet(const world *w, int since, bool quiet)
 {
@@ -316,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_ferry_trades_again_after_a_refusal),
         cmocka_unit_test(test_ferry_lets_tasks_settle),
         cmocka_unit_test(test_ferry_counts_what_a_move_costs),
+        cmocka_unit_test(test_ferry_gives_early_in_steps),
         cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,21 @@ static void learn(fy_coordinator_child *child, const fy_coordinator_note *note)
     child->came = child->took > 0 && (child->came || note->heaviest >= child->took);
 }
 
+/* Asks the children of a coordinator to report. `once`: also tells them that ranks make requests
+ * that need an immediate answer. */
+static void ask_again(ferry_scheduling *s, fy_coordinators *coordinators, int level, bool once)
+{
+    fy_coordinator *coordinator = &coordinators->levels[level - 1];
+    fy_coordinator_note note = {
+        .word = FY_COORDINATOR_AGAIN, .level = level - 1, .request = -1, .once = once};
+    coordinator->steps = once;
+    for (int i = 0; i < coordinator->child_count; i++) {
+        int host = coordinator->children[i].host;
+        if (host >= 0 && (once || host != coordinators->rank))
+            pass(s, coordinators, host, &note);
+    }
+}
+
 static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int source,
                     const fy_coordinator_note *note)
 {
@@ -363,6 +378,8 @@ static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int sour
         coordinator->children[index].host != source)
         return;
     learn(&coordinator->children[index], note);
+    if (note->once && note->request >= 0 && !coordinator->steps)
+        ask_again(s, coordinators, note->level, true);
     if (note->request >= 0)
         seek(s, coordinators, note->level, note->request, note->once);
     if (note->level == coordinators->level_count)
@@ -385,20 +402,25 @@ static void hear_down(ferry_scheduling *s, fy_coordinators *coordinators,
 }
 
 /* The coordinator above has lost its knowledge. */
-static void report_up_again(ferry_scheduling *s, fy_coordinators *coordinators, int level)
+static void report_up_again(ferry_scheduling *s, fy_coordinators *coordinators, int level,
+                            bool once)
 {
     if (level < coordinators->level_count)
         report_up(s, coordinators, level, -1, false);
+    if (once && !coordinators->levels[level - 1].steps)
+        ask_again(s, coordinators, level, true);
 }
 
 /* A note for this rank, not for a coordinator that runs on it. */
 static void rank_hears(ferry_scheduling *s, fy_coordinators *coordinators,
                        const fy_coordinator_note *note)
 {
-    if (note->word == FY_COORDINATOR_AGAIN)
+    if (note->word == FY_COORDINATOR_AGAIN) {
+        if (note->once)
+            coordinators->asked(s, coordinators->context, note);
         coordinators->again(s, coordinators->context);
-    else if ((note->word == FY_COORDINATOR_DOWN || note->word == FY_COORDINATOR_TRADE) &&
-             note->request != coordinators->rank)
+    } else if ((note->word == FY_COORDINATOR_DOWN || note->word == FY_COORDINATOR_TRADE) &&
+               note->request != coordinators->rank)
         coordinators->asked(s, coordinators->context, note);
 }
 
@@ -437,7 +459,7 @@ void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, in
         hear_cancel(s, coordinators, note);
         break;
     case FY_COORDINATOR_AGAIN:
-        report_up_again(s, coordinators, note->level);
+        report_up_again(s, coordinators, note->level, note->once);
         break;
     case FY_COORDINATOR_TRADE:
         break;
@@ -453,12 +475,6 @@ int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators)
     coordinators->request_count = 0;
     int error = make_levels(s, coordinators);
     for (int level = coordinators->own_levels; level > 0; level--)
-        for (int i = 0; i < coordinators->levels[level - 1].child_count; i++) {
-            int host = coordinators->levels[level - 1].children[i].host;
-            fy_coordinator_note note = {
-                .word = FY_COORDINATOR_AGAIN, .level = level - 1, .request = -1};
-            if (host >= 0 && host != coordinators->rank)
-                pass(s, coordinators, host, &note);
-        }
+        ask_again(s, coordinators, level, false);
     return error;
 }

@@ -15,7 +15,7 @@
  * again, with what it really has. The coordinator counts what it has sent down. So each work
  * request tries each child a bounded number of times. Invariant: a work request is in one place: in
  * flight, or at the root. A work request that needs an immediate answer (`once`) is dropped at the
- * root. */
+ * root. At its first one, a coordinator tells its children AGAIN with `once`, down to the ranks. */
 #ifndef FY_COORDINATOR_H
 #define FY_COORDINATOR_H
 
@@ -38,7 +38,8 @@ typedef struct fy_coordinator_note {
     int request;     /* the rank that wants work, or -1 */
     uint32_t supply; /* UP: objects that the child can give */
     float heaviest;  /* load of the heaviest: UP, of those objects; TRADE, of the taker's objects */
-    bool once;       /* the work request is not kept at the root, but dropped */
+    bool once;       /* the work request is not kept at the root, but dropped; AGAIN: ranks make
+                        such requests */
     float load;      /* UP from a rank: all it has to do; TRADE: what the taker has to do */
 } fy_coordinator_note;
 
@@ -56,6 +57,7 @@ typedef struct fy_coordinator {
     uint32_t
         reported; /* to the coordinator above, less the work requests that this has sent since */
     float reported_heaviest;
+    bool steps; /* its children know that ranks make requests of steps */
     fy_coordinator_child *children;
 } fy_coordinator;
 
@@ -70,7 +72,8 @@ typedef struct fy_coordinators {
     uint32_t request_count, request_capacity;
     /* Sends a note to another rank. */
     void (*send)(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note);
-    /* A note of level 0 for this rank: `note->request` wants work, DOWN or in a TRADE. */
+    /* A note of level 0 for this rank: `note->request` wants work, DOWN or in a TRADE. AGAIN: other
+     * ranks make requests with `once`, and none is made now. */
     void (*asked)(ferry_scheduling *s, void *context, const fy_coordinator_note *note);
     /* The coordinator above this rank has no knowledge of it: report, and repeat the work request
      * if there is one. */

@@ -25,11 +25,12 @@
  * Steps: tasks are short and come again and again to the same objects. Then the work that a rank
  * lacks now is in flight to it, and an object that moves takes the tasks of later steps along. So
  * an idle rank asks after PAUSE_NS. The rank with the most load meets a work request immediately,
- * or the request is dropped, and repeated after a pause that grows. One object moves at a time, if
- * not much more goes than stays. Tasks run in the order in which they come, so that neighbours get
- * their messages in turn. Busy ranks do not trade. An object with at most a sixteenth of the
- * greatest recent load counts as one without load: messages that come between steps are no reason
- * to move it. A rank takes up this rule when a rank with this rule asks it for work.
+ * or the request is dropped, and repeated after a pause that grows. One object moves at a time.
+ * Tasks run in the order in which they come, so that neighbours get their messages in turn. Busy
+ * ranks do not trade. An object with at most a sixteenth of the greatest recent load counts as one
+ * without load: messages that come between steps are no reason to move it. A rank takes up this
+ * rule when a rank with this rule asks it for work. At the first request of this kind, coordinators
+ * tell all ranks. So ranks with much work that comes first do not wait for GRACE_US.
  *
  * Cost of a move: a large object may take longer to pack and unpack than to run. Its first task on
  * another rank may take several times as long as later ones, because memory is used there for the
@@ -297,8 +298,6 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
     if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
-    if (note->once && count > 0 && load_here(p) < 1.5F * (float)fy_buckets_last(&p->waiting)->mark)
-        count = 0; /* much more load would go than stays */
     if (count == 0 || (trade && !trades(s, p, note))) {
         report(s, p, trade || note->once ? -1 : thief);
         return;
@@ -320,8 +319,10 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
 static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note *note)
 {
     ferry_policy *p = context;
-    if (note->once)
+    if (note->once) {
         fy_measure_follow(s, &p->measure);
+        p->fresh = false;
+    }
     follow_rule(p);
     give(s, context, note);
 }
