@@ -39,6 +39,8 @@
 #define QUICK_YIELD_NS 1500u
 #define SLOW_YIELD_NS 100000u
 #define YIELDS_TIMED 4 /* timed together, after the first */
+/* A slow yield makes a rank sleep at once for a while: one decision for each so many ns. */
+#define SLEEP_COST_NS 20000u
 #define IMPATIENT_DECISIONS 200
 /* The longest sleep: what should end it may be in memory that was overwritten. */
 #define SLEEP_MAX_NS 1000000000u
@@ -227,7 +229,9 @@ static bool shm_look(shm_port *p, uint64_t deadline_ns)
         if (after >= deadline_ns)
             return true;
         if (after - before > (i == 0 ? 1 : YIELDS_TIMED) * SLOW_YIELD_NS) {
-            p->impatience = IMPATIENT_DECISIONS;
+            uint64_t decisions = (after - before) / SLEEP_COST_NS;
+            p->impatience =
+                decisions < IMPATIENT_DECISIONS ? (uint32_t)decisions : IMPATIENT_DECISIONS;
             break;
         }
         alone &= after - before < (i == 0 ? 1 : YIELDS_TIMED) * QUICK_YIELD_NS;
