@@ -121,9 +121,31 @@ static const bench_case spawn_cases[] = {
     {"spawn-1", BENCH_SPAWN, BENCH_US, 1, 0, .parts = 1},
 };
 
+/* A quiescence after one message of each rank, beside a barrier of the same ranks. */
+static const bench_launcher resting[] = {
+    {.peer = "ferry", .program = "peers/ferry", .ranks_variable = "FERRY_RANKS"},
+    {.peer = "barrier",
+     .program = "peers/ferry",
+     .ranks_variable = "FERRY_RANKS",
+     .environment = {"BENCH_WAY=barrier"}},
+};
+
+#define RESTING(count)                                                                             \
+    {                                                                                              \
+        "quiesce-" #count, BENCH_REST, BENCH_US, count, 0, 1, .aims = {                            \
+            {"barrier", BENCH_RATIO_MAX, 2}                                                        \
+        }                                                                                          \
+    }
+
+static const bench_case resting_cases[] = {
+    RESTING(2), RESTING(4), RESTING(8), RESTING(16), RESTING(32),
+};
+
 int main(int argc, char **argv)
 {
-    const bench_group groups[] = {
-        BENCH_GROUP(launchers, cases), BENCH_GROUP(spawners, spawn_cases), {0}};
+    const bench_group groups[] = {BENCH_GROUP(launchers, cases),
+                                  BENCH_GROUP(spawners, spawn_cases),
+                                  BENCH_GROUP(resting, resting_cases),
+                                  {0}};
     return bench_compare_main(argc, argv, "messaging", groups);
 }

@@ -28,6 +28,7 @@ typedef enum bench_kind {
     BENCH_GET,     /* rank 0 reads */
     BENCH_BARRIER, /* all ranks, count times */
     BENCH_QUIESCE, /* likewise, with no work anywhere; MPI's side: round trips of a message */
+    BENCH_REST,    /* quiescences; before each, every rank sends a message to the next one */
     BENCH_ALLREDUCE,
     BENCH_BROADCAST, /* these four by changing roots, or by all ranks, count times */
     BENCH_ALLTOALL,

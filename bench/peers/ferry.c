@@ -245,6 +245,22 @@ static double quiesce(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
+/* With BENCH_WAY=barrier ranks meet in a barrier instead. */
+static double rest(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    bool meets = getenv("BENCH_WAY") != NULL;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (!meets)
+            send(s->f, (s->rank + 1) % s->ranks, &(ferry_message){.handler = s->answer});
+        check(s->f, meets ? ferry_barrier(s->f) : ferry_quiesce(s->f));
+    }
+    return (double)(bench_now() - start);
+}
+
 static double allreduce(void *context, const bench_job *job)
 {
     state *s = context;
@@ -409,6 +425,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     team.kinds[BENCH_GET] = get;
     team.kinds[BENCH_BARRIER] = barrier;
     team.kinds[BENCH_QUIESCE] = quiesce;
+    team.kinds[BENCH_REST] = rest;
     team.kinds[BENCH_ALLREDUCE] = allreduce;
     team.kinds[BENCH_RING] = team.kinds[BENCH_RING_BUSY] = ring;
     team.kinds[BENCH_WAKE] = wake;
