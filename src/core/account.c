@@ -19,6 +19,7 @@
  */
 #include "core/fail.h"
 #include "core/rank.h"
+#include "core/rest.h"
 #include "core/work.h"
 
 enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000, SPUN_NS = 5000 };
@@ -286,7 +287,8 @@ void fy_work_shipped(ferry *f, uint64_t count)
 {
     /* relaxed: this rank sends its frame after this addition. The target counts the frame when it
      * has it, and only then answers a wave. The next wave asks this rank later still. */
-    atomic_fetch_add_explicit(&f->work_shipped, count, memory_order_relaxed);
+    if (!fy_rest_shipped(f, count))
+        atomic_fetch_add_explicit(&f->work_shipped, count, memory_order_relaxed);
 }
 
 __attribute__((cold)) int ferry_stats_get(ferry *f, ferry_stats *out)

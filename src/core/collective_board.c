@@ -27,6 +27,7 @@
 #include "core/fail.h"
 #include "core/membership.h"
 #include "core/rank.h"
+#include "core/rest.h"
 
 enum { RANKS_MAX = 32, VALUE_BYTES = 32 };
 
@@ -51,7 +52,7 @@ typedef struct board {
     _Alignas(64) _Atomic uint32_t waiting;
 } board;
 
-_Static_assert(sizeof(line) == 64 && sizeof(board) <= FY_BOARD_CORE_BYTES,
+_Static_assert(sizeof(line) == 64 && sizeof(board) <= FY_BOARD_CORE_BYTES - FY_BOARD_REST_BYTES,
                "a line is a cache line");
 
 static void write_call(_Atomic uint64_t out[3], const fy_collective_call *call)
@@ -125,6 +126,7 @@ __attribute__((cold)) int fy_collective_board_init(ferry *f)
         boards[rank] = whole + FY_BOARD_CORE_OFFSET;
     }
     f->collectives.boards = boards;
+    fy_rest_init(f);
     return 0;
 }
 

@@ -80,8 +80,16 @@ typedef struct fy_head {
     size_t unseen_bytes; /* of messages sent since the control lane was looked at */
     const struct fy_pacing *pacing; /* of the layer that paces its frames (outgoing.h) */
     bool ends;                      /* the rank closes or leaves, and sends all it has */
-    uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
-    uint32_t due;        /* a bit per layer whose progress is to run; FY_DUE_... */
+    /* While `detours` is not 0, sends do not take the short ways. slow_lanes: queues with a
+     * backlog; sends look for theirs only when not 0. at_rest: the board says that this rank has no
+     * work (rest.c). */
+    union {
+        struct {
+            uint32_t slow_lanes, at_rest;
+        };
+        uint64_t detours;
+    };
+    uint32_t due; /* a bit per layer whose progress is to run; FY_DUE_... */
 } fy_head;
 
 /* Core's own bits of `due`, in their order. A part of a round beside the data lane has something to

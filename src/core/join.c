@@ -15,7 +15,7 @@ int fy_join_word(ferry *f, int rank, const fy_frame *frame)
         return FERRY_ENOMEM;
     int error = fy_send(f, FY_DATA, rank, frame);
     if (error == 0) {
-        f->head.work_created++;
+        fy_work_created(f, 1);
         (void)fy_work_leaves(f, rank, 1); /* there is a record */
     }
     return error;

@@ -275,6 +275,7 @@ int fy_move_leaves(ferry *f, int rank, uint64_t count)
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return FERRY_ENOMEM;
+    fy_work_stirs(f);
     peer->moved_out++;
     peer->work_sent += count;
     f->head.work_finished += count;

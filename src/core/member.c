@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "core/fail.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 int ferry_member_count(const ferry *f)
 {
@@ -34,7 +35,7 @@ int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
         return fy_fail(f, error, "spawn: %s", fy_error_text());
     for (int rank = number; rank < number + count; rank++) {
         fy_set_add(f->peers.awaited, rank);
-        f->head.work_created++;
+        fy_work_created(f, 1);
     }
     *first = number;
     return 0;

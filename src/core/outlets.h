@@ -11,7 +11,7 @@ static inline fy_outlet *fy_outlet_of(const ferry *f, int rank, fy_peer **peer)
 {
     const fy_head *head = fy_head_of(f);
     fy_peer *page = head->peer_pages[rank >> FY_PEER_PAGE_BITS];
-    if (page == NULL || head->slow_lanes != 0)
+    if (page == NULL || head->detours != 0)
         return NULL;
     *peer = &page[rank & (FY_PEER_PAGE - 1)];
     return fy_outlet_is_ready((*peer)->outlet) ? (*peer)->outlet : NULL;

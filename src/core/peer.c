@@ -338,6 +338,7 @@ int fy_work_leaves(ferry *f, int rank, uint64_t count)
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return FERRY_ENOMEM;
+    fy_work_stirs(f);
     peer->work_sent += count;
     f->head.work_finished += count;
     return 0;
@@ -348,6 +349,7 @@ int fy_work_arrives(ferry *f, int rank, uint64_t count)
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return FERRY_ENOMEM;
+    fy_work_stirs(f);
     peer->work_received += count;
     f->head.work_created += count;
     return 0;

@@ -439,6 +439,16 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     return deadline_ns;
 }
 
+static uint32_t quiet_rounds(const ferry *f)
+{
+    return f->info.crowded ? 1 : QUIET_ROUNDS;
+}
+
+bool fy_patience_ends(const ferry *f, const fy_patience *patience)
+{
+    return patience->rounds >= quiet_rounds(f);
+}
+
 int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 {
     int count = fy_progress(f, true);
@@ -446,7 +456,7 @@ int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
         *patience = (fy_patience){0};
         return count;
     }
-    if (patience->rounds++ < (f->info.crowded ? 1 : QUIET_ROUNDS))
+    if (patience->rounds++ < quiet_rounds(f))
         return 0;
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))

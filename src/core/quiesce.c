@@ -14,6 +14,9 @@
  * to gone ranks to what it has finished, and the work that came from them to what it has created.
  * So the sums are those of the living ranks alone.
  *
+ * If all ranks share memory, most quiescences end by the board (rest.c), and waves begin only after
+ * a while. Either may end the epoch.
+ *
  * The announcement also names the members among which the epoch ended, if that set has changed.
  * From then on collectives belong to these members (group.h).
  *
@@ -29,6 +32,7 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/rank.h"
+#include "core/rest.h"
 #include "core/wave.h"
 #include "core/why.h"
 #include "core/work.h"
@@ -38,6 +42,9 @@
  * most that pause. A pause that is short compared with the time in which a processor wakes is left
  * out. A wave that is balanced, or finds progress, is followed immediately. */
 enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
+
+/* How long the root waits for the end by the board before it begins waves. */
+enum { BOARD_NS = 1000 * 1000 };
 
 /* The gap between the numbers of collectives before and after a change of the group. Ranks on which
  * a call failed that succeeded on others may have made fewer calls. */
@@ -69,6 +76,8 @@ void fy_quiesce_members_changed(ferry *f)
     q->shifted = true;
     q->was_balanced = false;
     q->begin_ns = 0;
+    fy_work_stirs(f);
+    q->on_board = fy_rest_fits(f);
     if (q->announced_epoch != 0)
         (void)fy_wave_announce(f); /* without memory the others wait until this rank ends */
     fy_control_unlock(f);
@@ -165,6 +174,13 @@ static int take_part(ferry *f, bool *acted)
     /* The end of an operation does not count as work: its rank waits for it here. */
     if (f->ops_table.pending != f->ops_table.aside)
         return 0;
+    q->looked = q->on_board;
+    if (q->on_board && fy_rest_look(f, acted)) {
+        q->announced_epoch = q->epoch;
+        q->regroups = false;
+        q->by_board = true;
+        return 0;
+    }
     /* The root begins a wave unless one runs for its epoch and for the living ranks that it knows.
      * A wave for other ones is over. Any other rank keeps a request for other ones: its root may
      * have heard of a death, or of an epoch's end, before this rank. */
@@ -234,11 +250,20 @@ static void stall_watch(ferry *f, stall *s)
         fy_why_ask(f);
 }
 
+/* Whether to look at the clock. A wait that ends by the board, without sleep, takes a microsecond.
+ */
+static bool is_time_to_look(const ferry *f, const fy_patience *patience)
+{
+    return !f->quiescence.on_board || fy_patience_ends(f, patience);
+}
+
 /* The time of the next look although no frame comes: at the end of a pause, and by `deadline_ns` at
  * the latest. If this rank is so idle that it will tell its parent where it is, also at `here_ns`.
  */
-static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns)
+static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns, const fy_patience *patience)
 {
+    if (!is_time_to_look(f, patience))
+        return deadline_ns;
     uint64_t begin_ns = f->quiescence.begin_ns, here_ns = f->quiescence.here_ns;
     if (here_ns != 0 && here_ns < deadline_ns && !f->peers.news && fy_rank_idle(f))
         deadline_ns = here_ns;
@@ -256,6 +281,25 @@ static void tell_where(ferry *f)
         (void)fy_wave_send(f, fy_wave_parent(f), WAVE_HERE, 0, 0);
 }
 
+/* As fy_progress_wait. The rank that completes the board wakes one that waits here at rest. The
+ * rank handles new messages before it writes on the board again. */
+static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
+{
+    bool rests = f->quiescence.looked && f->head.at_rest != 0;
+    if (rests && f->info.crowded) {
+        patience->rounds = UINT16_MAX; /* the board was looked at: sleep */
+        if (fy_progress_wait(f, deadline_ns, patience) == 0)
+            (void)fy_progress(f, true);
+    } else if (!rests || !fy_patience_ends(f, patience)) {
+        (void)fy_progress_wait(f, deadline_ns, patience);
+    } else {
+        fy_rest_await(f, true);
+        if (!fy_rest_has_ended(f))
+            (void)fy_progress_wait(f, deadline_ns, patience);
+        fy_rest_await(f, false);
+    }
+}
+
 static int quiesce_run(ferry *f)
 {
     const char *call = f->closing ? "ferry_close" : "ferry_quiesce";
@@ -267,8 +311,9 @@ static int quiesce_run(ferry *f)
         if (watches)
             stall_watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
-        fy_progress_wait(f, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
-        end_pause(f);
+        await_change(f, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER, &patience), &patience);
+        if (is_time_to_look(f, &patience))
+            end_pause(f);
         error = fy_loss_check(f, call);
         if (error == 0)
             error = f->quiescence.error;
@@ -280,7 +325,8 @@ static int quiesce_run(ferry *f)
             continue;
         bool acted = false;
         fy_control_lock(f);
-        tell_where(f);
+        if (is_time_to_look(f, &patience))
+            tell_where(f);
         error = take_part(f, &acted);
         fy_control_unlock(f);
         if (acted)
@@ -289,7 +335,8 @@ static int quiesce_run(ferry *f)
     if (error != 0)
         return error;
     fy_control_lock(f);
-    error = fy_wave_announce(f);
+    if (!f->quiescence.by_board || f->quiescence.shifted)
+        error = fy_wave_announce(f);
     if (f->quiescence.regroups && error == 0)
         error = fy_collectives_regroup(f, f->quiescence.members, f->quiescence.number);
     bool regrouped = f->quiescence.regroups && error == 0;
@@ -316,13 +363,19 @@ int fy_quiesce(ferry *f, fy_doing doing)
     fy_control_lock(f);
     f->quiescence.epoch++;
     f->quiescence.was_balanced = false;
-    f->quiescence.begin_ns = 0;
+    uint64_t now = f->head.ops->host.now(f->head.port);
+    f->quiescence.here_ns = now + HERE_NS;
+    f->quiescence.on_board = fy_rest_fits(f);
+    f->quiescence.begin_ns = f->quiescence.on_board ? now + BOARD_NS : 0;
+    f->quiescence.by_board = f->quiescence.looked = false;
+    f->quiescence.come = 0;
     fy_control_unlock(f);
     f->quiescence.runs = true;
     f->quiescence.error = 0;
     fy_collectives_look_refused(f);
-    f->quiescence.here_ns = f->head.ops->host.now(f->head.port) + HERE_NS;
     int error = quiesce_run(f);
+    if (error != 0)
+        fy_work_stirs(f);
     f->quiescence.runs = false;
     fy_account_leave(f, before);
     return error;

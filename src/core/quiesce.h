@@ -37,6 +37,12 @@ typedef struct fy_quiescence {
     uint64_t
         here_ns; /* when to tell the parent that this rank is here; 0: it was told. App thread */
 
+    /* The shorter way (rest.c). on_board: this epoch may end by the board. by_board: it has.
+     * looked: this rank has written there. come: members before this place have come to it.
+     * Application thread. */
+    bool on_board, by_board, looked;
+    int come;
+
     /* At the root: the result of the wave before. */
     bool was_balanced;
     uint64_t last_created, last_finished;

@@ -168,6 +168,9 @@ typedef struct fy_patience {
 enum { FY_PAUSE_MIN_NS = 2000, FY_PAUSE_MAX_NS = 512 * 1000 };
 uint64_t fy_patience_pause(ferry *f, fy_patience *patience);
 
+/* Whether the next fy_progress_wait sleeps if it finds no work. */
+bool fy_patience_ends(const ferry *f, const fy_patience *patience);
+
 /* One round, with tasks. If there was no work, sleeps until there may be some, but not beyond
  * `deadline_ns`. The caller looks at its condition after each call. */
 int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience);

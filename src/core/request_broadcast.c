@@ -124,7 +124,7 @@ static int send_child(ferry *f, broadcast_record *record, int rank, const fy_fra
     else
         error = own ? fy_send_paced(f, rank, &copy, NULL) : fy_send(f, FY_DATA, rank, &copy);
     if (error == 0) {
-        f->head.work_created++;
+        fy_work_created(f, 1);
         (void)fy_work_leaves(f, rank, 1); /* there is a record */
     } else if (record != NULL) {
         fy_part_drop(f, &record->parts, copy.op);

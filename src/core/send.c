@@ -17,6 +17,7 @@
 #include "core/operation.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 /* Bytes of requests to itself that a rank's main program may have waiting. */
 enum { SELF_BYTES_MAX = 64 * 1024 };
@@ -149,6 +150,8 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int rank,
                                                   const fy_frame *frame, const char *call)
 {
+    if (lane == FY_DATA)
+        fy_work_stirs(f);
     if ((rank == f->head.rank && lane == FY_DATA) || fy_has_backlog(f, (int)lane, rank))
         return keep_copy(f, (int)lane, rank, frame, call);
     int error = f->head.ops->transport.send(f->head.port, FY_APP, lane, rank, frame);
@@ -200,6 +203,7 @@ static int keep_paced(ferry *f, int rank, const fy_frame *frame, const char *cal
 
 int fy_paced_keep(ferry *f, int rank, const fy_frame *frame)
 {
+    fy_work_stirs(f);
     return f->head.profile != NULL ? send_counted(f, rank, frame, NULL, keep_paced)
                                    : keep_paced(f, rank, frame, NULL);
 }
@@ -256,6 +260,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame 
 static __attribute__((noinline)) int send_paced(ferry *f, int rank, const fy_frame *frame,
                                                 const char *call)
 {
+    fy_work_stirs(f);
     if (f->head.depth > 0)
         return send_data(f, rank, frame, call);
     if (rank == f->head.rank || fy_has_backlog(f, FY_DATA, rank))
@@ -271,7 +276,7 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
     if (f->head.profile != NULL)
         return send_counted(f, rank, frame, call, send_paced);
     /* The fast path of send_paced. */
-    if (f->head.slow_lanes == 0 && rank != f->head.rank) {
+    if (f->head.detours == 0 && rank != f->head.rank) {
         int error = f->head.ops->transport.send(f->head.port, FY_APP, FY_DATA, rank, frame);
         if (error == 0)
             return 0;
@@ -299,6 +304,7 @@ static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *f
                                            const char *call)
 {
     (void)call;
+    fy_work_stirs(f);
     fy_doing before = begin_waiting(f, rank);
     fy_patience patience = {0};
     atomic_bool lent = false;

@@ -8,6 +8,7 @@
 #include "core/kinds.h"
 #include "core/membership.h"
 #include "core/outgoing.h"
+#include "core/rest.h"
 
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
@@ -42,7 +43,8 @@ int fy_wave_child_count(const ferry *f)
 
 void fy_wave_count(const ferry *f, uint64_t *created, uint64_t *finished)
 {
-    *created = f->head.work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
+    *created = f->head.work_created + fy_rest_shipments(f) +
+               atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
     *finished = f->head.work_finished;
     for (int rank = 0; rank < f->head.ranks; rank++) {
         const fy_peer *page = f->head.peer_pages[rank >> FY_PEER_PAGE_BITS];
@@ -51,7 +53,7 @@ void fy_wave_count(const ferry *f, uint64_t *created, uint64_t *finished)
             continue;
         }
         const fy_peer *peer = &page[rank & (FY_PEER_PAGE - 1)];
-        bool gone = fy_peer_is_gone(f, rank);
+        bool gone = f->peers.gone_count != 0 && fy_peer_is_gone(f, rank);
         *created += peer->work_sent + (gone ? peer->work_received : 0);
         *finished += peer->work_received + (gone ? peer->work_sent : 0);
     }

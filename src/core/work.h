@@ -8,9 +8,21 @@
 #include "base/shared.h"
 #include "core/head.h"
 
+/* Writes that this rank is not at rest any more. */
+FY_SHARED void fy_rest_end(ferry *f);
+
+/* Called before this rank creates work, or sends a message that may be work: others may believe
+ * that it has none. [application thread] */
+static inline void fy_work_stirs(ferry *f)
+{
+    if (__builtin_expect(fy_head_of(f)->at_rest != 0, 0))
+        fy_rest_end(f);
+}
+
 /* [application thread] */
 static inline void fy_work_created(ferry *f, uint64_t count)
 {
+    fy_work_stirs(f);
     ((fy_head *)(void *)f)->work_created += count;
 }
 

@@ -40,7 +40,7 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     if (peer == NULL)
         return FERRY_ENOMEM;
     /* The fast path of send_slowly. */
-    if (head->profile == NULL && head->slow_lanes == 0 && rank != head->rank &&
+    if (head->profile == NULL && head->detours == 0 && rank != head->rank &&
         (!own || fy_credit_is_plenty(f)))
         error = head->ops->transport.send(head->port, FY_APP, FY_DATA, rank, frame);
     if (error != 0)

@@ -136,6 +136,56 @@ static void test_quiesce_repeats_without_barriers(void **state)
     }
 }
 
+/* How the quiescences of the ranks ended. */
+typedef struct ways {
+    _Atomic int by_board, without_waves;
+} ways;
+
+static void heed(ferry *f, int source, const ferry_message *message)
+{
+    (void)f;
+    (void)source;
+    (void)message;
+}
+
+enum { RESTS = 64 };
+
+static void rest_often(ferry *f, void *arg)
+{
+    ways *w = arg;
+    ferry_handler handler;
+    CHECK(ferry_handler_register(f, "heed", heed, &handler) == 0);
+    for (int i = 0; i < RESTS; i++) {
+        const ferry_message m = {.handler = handler};
+        uint32_t waves = f->quiescence.begun;
+        CHECK(ferry_request_send(f, (ferry_rank(f) + 1) % ferry_ranks(f), &m, NULL) == 0);
+        CHECK(ferry_quiesce(f) == 0);
+        atomic_fetch_add(&w->by_board, f->quiescence.by_board);
+        atomic_fetch_add(&w->without_waves, ferry_rank(f) == 0 && f->quiescence.begun == waves);
+    }
+}
+
+/* Goal: ranks that share memory need no frames to see that nothing is left. Method: if they come
+ * together, the root begins no wave. A busy machine may hold up a rank, but not in each round. */
+static void test_quiesce_ends_by_the_board(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 8; ranks *= 2) {
+        ways w = {0};
+        run_ranks(ranks, 0, 0, rest_often, &w);
+        CHECK(atomic_load(&w.by_board) > 0 && atomic_load(&w.without_waves) > 0);
+    }
+}
+
+/* Goal: more ranks than the board serves still end by waves. */
+static void test_quiesce_of_many_ranks_needs_waves(void **state)
+{
+    (void)state;
+    ways w = {0};
+    run_ranks(33, 0, 0, rest_often, &w);
+    CHECK(atomic_load(&w.by_board) == 0 && atomic_load(&w.without_waves) == 0);
+}
+
 enum { LINKS = 1000 };
 
 /* A long chain of requests holds quiescence off until its end. */
@@ -177,6 +227,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiesce_is_never_early),
         cmocka_unit_test(test_quiesce_repeats_without_barriers),
+        cmocka_unit_test(test_quiesce_ends_by_the_board),
+        cmocka_unit_test(test_quiesce_of_many_ranks_needs_waves),
         cmocka_unit_test(test_quiesce_waits_for_the_rank_that_broke_it),
         cmocka_unit_test(test_quiesce_waits_for_a_chain),
     };

@@ -1,0 +1,33 @@
+/* Rest: the board on which ranks that share memory write that they have no work (rest.c). */
+#ifndef FY_REST_H
+#define FY_REST_H
+
+#include "core/head.h"
+
+/* The rank opens, and there are boards. */
+void fy_rest_init(ferry *f);
+
+/* Whether the quiescence that begins may end by the board: all members of the group, and no other
+ * ranks, are present and share memory. */
+bool fy_rest_fits(const ferry *f);
+
+/* Writes that this rank is at rest, if the board does not say so yet, and looks at the others.
+ * Returns whether the epoch has ended. `*wrote`: the board has changed. [app thread, with the
+ * control lock] */
+bool fy_rest_look(ferry *f, bool *wrote);
+
+/* Whether it has ended, for a rank that is at rest. [app thread] */
+bool fy_rest_has_ended(ferry *f);
+
+/* This rank goes to sleep, and wants to be woken when the epoch ends. It looks once more after
+ * that. [app thread] */
+void fy_rest_await(ferry *f, bool awaits);
+
+/* Counts `count` units of work that are about to be sent. False: there is no board. [either thread]
+ */
+bool fy_rest_shipped(ferry *f, uint64_t count);
+
+/* Units of work that fy_rest_shipped has counted. */
+uint64_t fy_rest_shipments(const ferry *f);
+
+#endif
