@@ -221,19 +221,22 @@ static bool shm_look(shm_port *p, uint64_t deadline_ns)
     bool alone = !p->crowded;
     for (int i = 0; i < (alone ? YIELDS_ALONE : YIELDS); i++) {
         sched_yield();
-        if (app_sees(p))
+        bool sees = app_sees(p);
+        if (sees && i > 0)
             return true;
         if (i % YIELDS_TIMED != 0)
             continue;
+        /* A slow first yield counts although something has come: beside a computing process it
+         * often has. */
         uint64_t after = fy_clock_now_ns();
-        if (after >= deadline_ns)
-            return true;
         if (after - before > (i == 0 ? 1 : YIELDS_TIMED) * SLOW_YIELD_NS) {
             uint64_t decisions = (after - before) / SLEEP_COST_NS;
             p->impatience =
                 decisions < IMPATIENT_DECISIONS ? (uint32_t)decisions : IMPATIENT_DECISIONS;
-            break;
+            return sees || after >= deadline_ns;
         }
+        if (sees || after >= deadline_ns)
+            return true;
         alone &= after - before < (i == 0 ? 1 : YIELDS_TIMED) * QUICK_YIELD_NS;
         before = after;
     }
