@@ -300,6 +300,15 @@ static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
     }
 }
 
+/* The epoch has ended by the board. All that was sent before stands in the rings by now, and this
+ * rank takes it: it has no work, but there may be puts. Others may send for ever, hence the limit.
+ * A ring holds no more than some rounds take. */
+static void take_sent(ferry *f)
+{
+    for (int rounds = 64; fy_progress(f, true) > 0 && --rounds > 0;)
+        continue;
+}
+
 static int quiesce_run(ferry *f)
 {
     const char *call = f->closing ? "ferry_close" : "ferry_quiesce";
@@ -334,6 +343,8 @@ static int quiesce_run(ferry *f)
     }
     if (error != 0)
         return error;
+    if (f->quiescence.by_board)
+        take_sent(f);
     fy_control_lock(f);
     if (!f->quiescence.by_board || f->quiescence.shifted)
         error = fy_wave_announce(f);

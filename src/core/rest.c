@@ -70,11 +70,12 @@ bool fy_rest_fits(const ferry *f)
 
 __attribute__((cold, noinline)) void fy_rest_end(ferry *f)
 {
-    /* relaxed: only this thread writes it. The message that is created next is published later, and
-     * a reader that knows of its end sees this too. */
+    /* release: who reads that this rank has left the epoch knows of all that was sent before. The
+     * message that is created next is published later, and a reader that knows of its end sees this
+     * too. */
     const fy_quiescence *q = &f->quiescence;
     uint64_t state = q->epoch * REST_EPOCH + (q->runs ? REST_STIRS : REST_EPOCH);
-    atomic_store_explicit(&own_line(f)->state, state, memory_order_relaxed);
+    atomic_store_explicit(&own_line(f)->state, state, memory_order_release);
     f->head.at_rest = 0;
     /* release: the stores that follow are seen after it, whatever their order */
     atomic_thread_fence(memory_order_release);
