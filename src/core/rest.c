@@ -74,7 +74,8 @@ __attribute__((cold, noinline)) void fy_rest_end(ferry *f)
      * message that is created next is published later, and a reader that knows of its end sees this
      * too. */
     const fy_quiescence *q = &f->quiescence;
-    uint64_t state = q->epoch * REST_EPOCH + (q->runs ? REST_STIRS : REST_EPOCH);
+    bool stays = q->runs && !q->by_board; /* else it has found the end: others have to see that */
+    uint64_t state = q->epoch * REST_EPOCH + (stays ? REST_STIRS : REST_EPOCH);
     atomic_store_explicit(&own_line(f)->state, state, memory_order_release);
     f->head.at_rest = 0;
     /* release: the stores that follow are seen after it, whatever their order */
