@@ -28,28 +28,9 @@ typedef struct state {
     uint64_t sum;
 } state;
 
-static double request(void *context, const bench_job *job)
+/* `reads`: the receiver reads each message whole. */
+static double round_trips(state *s, const bench_job *job, bool reads)
 {
-    state *s = context;
-    uint64_t warm = bench_warmup(job), start = 0;
-    int size = (int)job->size_bytes;
-    for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
-        if (i == warm)
-            start = bench_now();
-        if (s->rank == 0) {
-            MPI_Send(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-            MPI_Recv(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-        }
-    }
-    return (double)(bench_now() - start);
-}
-
-static double read_there(void *context, const bench_job *job)
-{
-    state *s = context;
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes;
     for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
@@ -58,11 +39,22 @@ static double read_there(void *context, const bench_job *job)
         if (s->rank == 0)
             MPI_Send(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
         MPI_Recv(s->own, size, MPI_BYTE, 1 - s->rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        s->sum += bench_read(s->own, job->size_bytes);
+        if (reads)
+            s->sum += bench_read(s->own, job->size_bytes);
         if (s->rank == 1)
             MPI_Send(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
     }
     return (double)(bench_now() - start);
+}
+
+static double request(void *context, const bench_job *job)
+{
+    return round_trips(context, job, false);
+}
+
+static double read_there(void *context, const bench_job *job)
+{
+    return round_trips(context, job, true);
 }
 
 static void swap(unsigned char **a, unsigned char **b)

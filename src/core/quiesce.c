@@ -301,11 +301,13 @@ static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 }
 
 /* The epoch has ended by the board. All that was sent before stands in the rings by now, and this
- * rank takes it: it has no work, but there may be puts. Others may send for ever, hence the limit.
- * A ring holds no more than some rounds take. */
+ * rank takes it: it has no work, but there may be puts. Others may send for ever, hence the limit:
+ * in so many rounds each ring has its turn, as often as it has to be emptied. */
 static void take_sent(ferry *f)
 {
-    for (int rounds = 64; fy_progress(f, true) > 0 && --rounds > 0;)
+    uint32_t rounds = (uint32_t)f->head.ranks * (f->options.ring_slots / FY_POLL_BUDGET + 1);
+    while ((fy_progress(f, true) > 0 || f->head.ops->transport.pending(f->head.port, FY_DATA)) &&
+           --rounds > 0)
         continue;
 }
 

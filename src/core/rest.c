@@ -117,11 +117,11 @@ static bool write_line(ferry *f)
         fy_rest_end(f);
     atomic_store_explicit(&own->created, created, memory_order_relaxed);
     atomic_store_explicit(&own->handlers, fy_handlers_signature(f), memory_order_relaxed);
-    /* release: pairs with the acquire in all_rest; the count is of this set of ranks or later */
+    /* release: pairs with the acquire in adds; the count is of this set of ranks or later */
     atomic_store_explicit(&own->mark, f->peers.gone_mark, memory_order_release);
     /* release: pairs with the acquire in sum_finished; who knows of the end knows of the start */
     atomic_store_explicit(&own->finished, finished, memory_order_release);
-    /* release: pairs with the acquire in all_rest */
+    /* release: pairs with the acquires in read_lines */
     atomic_store_explicit(&own->state, state + REST_AT_REST, memory_order_release);
     /* If ranks share processors, this one sleeps after its look.
      * relaxed: before the fence */
