@@ -345,7 +345,7 @@ int main(int argc, char **argv)
     int status = bench_options_read(argc, argv, &about, &options);
     if (status >= 0)
         return status;
-    bench_report_head(&options, "balancing");
+    bench_report_head(&options, "balancing", "medians");
     for (int i = 0; i < CASES; i++) {
         if (!bench_wanted(&options, name_of(NULL, i)))
             continue;

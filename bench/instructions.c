@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     count_all(&options, &all);
-    bench_report_head(&options, "instructions");
+    bench_report_head(&options, "instructions", "medians");
     for (int i = 0; i < all.count; i++)
         if (bench_wanted(&options, all.list[i].name))
             report(&options, &all.list[i]);

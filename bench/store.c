@@ -461,7 +461,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     options.runs = options.runs < RUNS_MAX ? options.runs : RUNS_MAX;
-    bench_report_head(&options, "store");
+    bench_report_head(&options, "store", "medians");
     for (int i = 0; i < TESTS; i++) {
         if (!bench_wanted(&options, tests[i].name))
             continue;

@@ -1,6 +1,8 @@
-/* Busy: one computing process for each core, for cases that run beside somebody else's work. */
+/* Busy: the programs of somebody else, for cases that run beside them. */
 #ifndef BENCH_BUSY_H
 #define BENCH_BUSY_H
+
+#include "common/compare.h"
 
 #include <sys/types.h>
 
@@ -12,7 +14,7 @@ typedef struct bench_busy {
 } bench_busy;
 
 /* They end with bench_busy_stop, or with the benchmark. */
-void bench_busy_start(bench_busy *busy);
+void bench_busy_start(bench_busy *busy, bench_beside beside);
 void bench_busy_stop(bench_busy *busy);
 
 #endif

@@ -11,6 +11,7 @@
 
 enum { SAMPLES_MIN = 3, RUNS_LONG = 41, RUNS_QUICK = 9, SLOW_BYTES = 16 << 20 };
 enum { EXPOSED_COUNT = 30 }; /* movements of a sample of what is not hidden */
+enum { HIGH_PERCENT = 90, HIGH_RUNS = 20 };
 
 typedef struct comparison {
     const bench_options *options;
@@ -67,7 +68,7 @@ static bool same(double a, double b)
 
 static bool probed(const bench_options *options, const bench_case *which)
 {
-    return !options->smoke && which->ranks > 1 && which->kind != BENCH_RING_BUSY &&
+    return !options->smoke && which->ranks > 1 && which->beside == BENCH_ALONE && !which->high &&
            which->kind < BENCH_MEMORY;
 }
 
@@ -113,10 +114,17 @@ static bool is_slow(const bench_case *which)
     return program || copied || which->ranks > bench_cores();
 }
 
+static double sample_ns(const bench_options *options, const bench_case *which)
+{
+    if (which->high)
+        return options->quick ? 40e6 : 100e6;
+    return options->quick ? 2e6 : 4e6;
+}
+
 /* Finds how many operations take about the time of a sample; warms the team up. */
 static bool calibrate(const bench_options *options, const bench_case *which, entry *e)
 {
-    double goal_ns = options->quick ? 2e6 : 4e6;
+    double goal_ns = sample_ns(options, which);
     if (which->kind == BENCH_EXPOSED || which->kind == BENCH_EXPOSED_SLEEP) {
         e->count = options->smoke ? 2 : EXPOSED_COUNT;
         return true;
@@ -153,8 +161,11 @@ static bool calibrate(const bench_options *options, const bench_case *which, ent
 }
 
 /* Whether a side is so slow that its few samples must do. */
-static bool sits_out(const bench_options *options, const entry *e)
+static bool sits_out(const bench_options *options, const bench_case *which, const entry *e)
 {
+    if (which->high) /* no best peer needs that long */
+        return e->taken >= SAMPLES_MIN &&
+               (double)e->used_ns > 3 * HIGH_RUNS * sample_ns(options, which);
     return e->taken >= SAMPLES_MIN && e->used_ns > (options->quick ? 300000000 : 4000000000u);
 }
 
@@ -187,7 +198,7 @@ static void run_round(comparison *c, work *w)
         double hand_off_ns;
         entry *e = &w->entries[(k + w->round_count) % c->side_count];
         e->samples[w->round_count] = -1;
-        if (!e->takes_part || sits_out(c->options, e))
+        if (!e->takes_part || sits_out(c->options, w->which, e))
             continue;
         uint64_t start = bench_now();
         e->takes_part = sample(c->options, w, e, &e->samples[w->round_count], &hand_off_ns);
@@ -220,10 +231,16 @@ static double common_state(const work *w)
     return best;
 }
 
+static int runs_of(const bench_options *options, const bench_case *which)
+{
+    bool few = which->high && !options->smoke && options->runs < HIGH_RUNS;
+    return few ? HIGH_RUNS : options->runs;
+}
+
 static void run_rounds(comparison *c, work *w)
 {
-    int kept = 0;
-    while (w->round_count < w->round_max && kept < c->options->runs) {
+    int kept = 0, runs = runs_of(c->options, w->which);
+    while (w->round_count < w->round_max && kept < runs) {
         run_round(c, w);
         kept += w->rounds[w->round_count - 1].kept;
     }
@@ -232,14 +249,15 @@ static void run_rounds(comparison *c, work *w)
             w->rounds[i] = (round){.kept = true};
 }
 
-static double median_of(const work *w, const entry *e, double state, int *runs)
+static double middle_of(const work *w, const entry *e, double state, int *runs)
 {
     *runs = 0;
     for (int i = 0; i < w->round_count; i++)
         if (w->rounds[i].kept && e->samples[i] >= 0 &&
             (state == 0 || same(state, w->rounds[i].hand_off_ns)))
             w->scratch[(*runs)++] = e->samples[i];
-    return bench_median(w->scratch, *runs);
+    return w->which->high ? bench_percentile(w->scratch, *runs, HIGH_PERCENT)
+                          : bench_median(w->scratch, *runs);
 }
 
 static bench_target target_of(const bench_case *which, const char *peer)
@@ -301,7 +319,7 @@ static bool report_side(comparison *c, const work *w, const entry *e, double our
                      .target = target_of(w->which, launcher->peer),
                      .state = absent ? absent : state_text};
     if (e->takes_part)
-        row.theirs = median_of(w, e, state, &row.runs);
+        row.theirs = middle_of(w, e, state, &row.runs);
     if (e->takes_part || absent)
         bench_report(c->options, c->bench, &row);
     return e->takes_part || absent;
@@ -327,7 +345,7 @@ static void report_all(comparison *c, const work *w)
 {
     int runs = 0;
     double state = common_state(w);
-    double ours = w->entries[0].takes_part ? median_of(w, &w->entries[0], state, &runs) : -1;
+    double ours = w->entries[0].takes_part ? middle_of(w, &w->entries[0], state, &runs) : -1;
     if (ours < 0)
         fprintf(stderr, "%s: %s: no figure of ours: %s\n", c->bench, w->which->name,
                 c->sides[0].reason);
@@ -369,15 +387,14 @@ static void calibrate_all(comparison *c, work *w)
 
 static void measure(comparison *c, const bench_case *which)
 {
-    work w = {.which = which, .round_max = 2 * c->options->runs};
+    work w = {.which = which, .round_max = 2 * runs_of(c->options, which)};
     w.rounds = calloc((size_t)w.round_max, sizeof *w.rounds);
     w.scratch = calloc((size_t)w.round_max, sizeof *w.scratch);
     for (int i = 0; i < c->side_count; i++)
         w.entries[i].samples = calloc((size_t)w.round_max, sizeof(double));
     bench_busy busy = {0};
     enlist(c, &w);
-    if (which->kind == BENCH_RING_BUSY)
-        bench_busy_start(&busy);
+    bench_busy_start(&busy, which->beside);
     calibrate_all(c, &w);
     run_rounds(c, &w);
     bench_busy_stop(&busy);
@@ -421,7 +438,7 @@ int bench_compare_main(int argc, char **argv, const char *bench, const bench_gro
     int status = bench_options_read(argc, argv, &about, &options);
     if (status >= 0)
         return status;
-    bench_report_head(&options, bench);
+    bench_report_head(&options, bench, groups->cases->high ? "90th percentiles" : "medians");
     for (const bench_group *g = groups; g->cases; g++)
         measure_group(&options, bench, g);
     return 0;

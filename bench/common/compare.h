@@ -14,6 +14,14 @@
 
 enum { BENCH_SIDES_MAX = 8, BENCH_TARGETS_MAX = 6 };
 
+/* The work of other programs while a case runs. */
+typedef enum bench_beside {
+    BENCH_ALONE,
+    BENCH_BURSTS,       /* on each core a program computes for 1 ms of every 20 ms */
+    BENCH_ONE_COMPUTES, /* one core has a program that computes */
+    BENCH_ALL_COMPUTE   /* each core has one */
+} bench_beside;
+
 typedef enum bench_unit {
     BENCH_NS,   /* nanoseconds per operation */
     BENCH_US,   /* microseconds */
@@ -42,6 +50,8 @@ typedef struct bench_case {
     int parts;  /* operations that are timed as one: 2 for a round trip, else 1; 0: one per rank */
     bool start; /* start and stop of a program, not a job */
     bool use;   /* what it takes of the processors, in percent */
+    bool high;  /* the 90th percentile counts, of at least 20 samples that contain some bursts */
+    bench_beside beside;
     const char *against; /* name of the peer in reports, when it is not the side's own */
     bench_aim aims[BENCH_TARGETS_MAX];
 } bench_case;

@@ -114,11 +114,11 @@ bool bench_wanted(const bench_options *options, const char *name)
     return options->case_count == 0;
 }
 
-void bench_report_head(const bench_options *options, const char *bench)
+void bench_report_head(const bench_options *options, const char *bench, const char *figures)
 {
     if (options->json)
         return;
-    printf("%s: medians; ratio is ours / theirs\n", bench);
+    printf("%s: %s; ratio is ours / theirs\n", bench, figures);
     printf("%-20s %10s %-5s %-12s %10s %8s  %-14s %-4s %4s  %s\n", "case", "ours", "unit", "peer",
            "theirs", "ratio", "target", "met", "runs", "machine");
 }
@@ -194,4 +194,12 @@ double bench_median(double *values, int count)
         return -1;
     qsort(values, (size_t)count, sizeof *values, ascending);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+double bench_percentile(double *values, int count, int percent)
+{
+    if (count == 0)
+        return -1;
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return values[(count * percent + 99) / 100 - 1];
 }

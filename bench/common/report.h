@@ -58,10 +58,14 @@ int bench_options_read(int argc, char **argv, const bench_about *about, bench_op
 /* Whether the case was asked for. */
 bool bench_wanted(const bench_options *options, const char *name);
 
-void bench_report_head(const bench_options *options, const char *bench);
+/* `figures`: what the columns hold, as "medians". */
+void bench_report_head(const bench_options *options, const char *bench, const char *figures);
 void bench_report(const bench_options *options, const char *bench, const bench_row *row);
 
 /* Middle of `count` values, which it sorts; negative when there are none. */
 double bench_median(double *values, int count);
+
+/* The smallest value that `percent` of them do not exceed; likewise. */
+double bench_percentile(double *values, int count, int percent);
 
 #endif

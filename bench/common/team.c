@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -198,6 +199,22 @@ static double measure_library(void *context, const bench_job *job)
     bench_team *team = context;
     (void)job;
     return team->rank == 0 ? library_bytes() : 0;
+}
+
+int bench_team_fork(int ranks)
+{
+    for (int rank = 1; rank < ranks; rank++) {
+        pid_t parent = getpid(), pid = fork();
+        if (pid < 0)
+            return -1;
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(1);
+            return rank;
+        }
+    }
+    return 0;
 }
 
 bool bench_team_empty(int argc, char **argv)

@@ -27,6 +27,10 @@ static inline uint64_t bench_warmup(const bench_job *job)
     return job->count / 8 + 1;
 }
 
+/* Becomes `ranks` processes: each gets its number, and rank 0's end is that of all. Negative: the
+ * system refuses. */
+int bench_team_fork(int ranks);
+
 /* Whether the rank was started only to see how long that takes: `--empty`. */
 bool bench_team_empty(int argc, char **argv);
 

@@ -17,12 +17,10 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -417,23 +415,6 @@ static void serve_all(bench_team *team, int ranks)
     team->kinds[BENCH_WAKE] = wake;
 }
 
-/* The parent is rank 0; the others end with it. */
-static int fork_ranks(int ranks)
-{
-    for (int rank = 1; rank < ranks; rank++) {
-        pid_t parent = getpid(), pid = fork();
-        if (pid < 0)
-            return -1;
-        if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != parent)
-                _exit(1);
-            return rank;
-        }
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const char *text = getenv("BENCH_RANKS");
@@ -443,7 +424,7 @@ int main(int argc, char **argv)
         mmap(NULL, sizeof *s.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s.shared == MAP_FAILED || s.rank == 0)
         return 1;
-    s.rank = fork_ranks(s.ranks);
+    s.rank = bench_team_fork(s.ranks);
     s.own = aligned_alloc(4096, SHARED_BYTES);
     if (s.rank == 0) {
         s.shared->source = getpid();
