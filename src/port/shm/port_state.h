@@ -76,6 +76,8 @@ typedef struct shm_port {
     _Atomic uint64_t adopted[SHM_CHANNELS][SHM_OPEN_WORDS];
     uint32_t events_seen[FY_THREADS];
     uint32_t impatience;              /* for how many waits to sleep immediately */
+    uint32_t impatience_last;         /* for how many it was after the last slow yield */
+    uint32_t calm;                    /* how many looks have begun since then */
     uint32_t awake;                   /* how many waits in a row have ended without sleep */
     uint64_t repaired_ns[FY_THREADS]; /* when each thread called fy_shm_repair last */
     pthread_t helper;

@@ -17,10 +17,14 @@
  * sender sees the flag and publishes again with a fence. tests/models/doze.pml.
  *
  * How long a thread looks before it sleeps is chosen by measurement. It spins a few times, then
- * makes timed yields. A yield that takes long shows that another thread computes on this core: to
- * look again would cost both. While yields return quickly, nobody else wants the core, and looking
- * costs nothing. Looking goes on for ten times what a sleep and its end take, because ranks that
- * compute between two exchanges differ by about that time. */
+ * makes timed yields. While they return quickly, nobody else wants the core, and looking costs
+ * nothing. Looking goes on for ten times what a sleep and its end take, because ranks that compute
+ * between two exchanges differ by about that time.
+ *
+ * A slow yield shows that another program computes on this core. It may go on for long, or have
+ * ended already. So the rank sleeps without a look in its next few waits, then looks again. If a
+ * yield is slow again soon, the rank sleeps in many more waits. Beside a computing program looks
+ * become so rare that they cost a few percent. After a short burst the rank soon yields again. */
 #include "port/shm/port_state.h"
 
 #include <linux/futex.h>
@@ -35,13 +39,18 @@
 
 #define SPINS 20
 #define YIELDS 40
-#define YIELDS_ALONE 1000 /* while no other thread runs on this core */
-#define QUICK_YIELD_NS 1500u
-#define SLOW_YIELD_NS 100000u
-#define YIELDS_TIMED 4 /* timed together, after the first */
-/* A slow yield makes a rank sleep at once for a while: one decision for each so many ns. */
-#define SLEEP_COST_NS 20000u
-#define IMPATIENT_DECISIONS 200
+#define YIELDS_MAX 1000 /* while only ranks run on this core */
+#define LOOK_NS 300000u /* if several do */
+#define YIELDS_TIMED 4  /* timed together, after the first */
+#define QUICK_YIELDS_NS 6000u
+#define SLOW_YIELD_NS 400000u /* no ranks that only communicate take so long */
+/* After a slow yield a rank sleeps without a look in some waits: one for each IMPATIENCE_NS of the
+ * yield. If the last slow yield was at most SOON_LOOKS ago, IMPATIENCE_GROWTH times as many as then
+ * are added. */
+#define IMPATIENCE_NS (1u << 19)
+#define SOON_LOOKS 16
+#define IMPATIENCE_GROWTH 32u
+#define IMPATIENCE_MAX 12800u
 /* The longest sleep: what should end it may be in memory that was overwritten. */
 #define SLEEP_MAX_NS 1000000000u
 #define AWAKE_DECISIONS 200 /* after so many waits without sleep senders need no fence */
@@ -209,6 +218,15 @@ static bool helper_ready(shm_port *p)
     return (serving && fy_shm_pending(&p->port, FY_CONTROL)) || notices(p, FY_HELPER);
 }
 
+static __attribute__((cold)) void lose_patience(shm_port *p, uint64_t yield_ns)
+{
+    uint64_t waits = 1 + yield_ns / IMPATIENCE_NS;
+    if (p->calm <= SOON_LOOKS)
+        waits += IMPATIENCE_GROWTH * p->impatience_last;
+    p->impatience_last = p->impatience = waits < IMPATIENCE_MAX ? (uint32_t)waits : IMPATIENCE_MAX;
+    p->calm = 0;
+}
+
 /* Looks for a while. Returns true if something has come or the deadline has passed. */
 static bool shm_look(shm_port *p, uint64_t deadline_ns)
 {
@@ -217,27 +235,24 @@ static bool shm_look(shm_port *p, uint64_t deadline_ns)
             return true;
         fy_relax();
     }
-    uint64_t before = now_repaired(p, FY_APP);
-    bool alone = !p->crowded;
-    for (int i = 0; i < (alone ? YIELDS_ALONE : YIELDS); i++) {
+    uint64_t first = now_repaired(p, FY_APP), before = first;
+    bool goes_on = true;
+    p->calm++;
+    for (uint32_t i = 0; i < (goes_on ? YIELDS_MAX : YIELDS); i++) {
         sched_yield();
         bool sees = app_sees(p);
-        if (sees && i > 0)
-            return true;
-        if (i % YIELDS_TIMED != 0)
+        if (!sees && i % YIELDS_TIMED != 0)
             continue;
-        /* A slow first yield counts although something has come: beside a computing process it
-         * often has. */
         uint64_t after = fy_clock_now_ns();
-        if (after - before > (i == 0 ? 1 : YIELDS_TIMED) * SLOW_YIELD_NS) {
-            uint64_t decisions = (after - before) / SLEEP_COST_NS;
-            p->impatience =
-                decisions < IMPATIENT_DECISIONS ? (uint32_t)decisions : IMPATIENT_DECISIONS;
-            return sees || after >= deadline_ns;
+        bool ends = sees || after >= deadline_ns;
+        /* A slow yield counts although something has come, as it often has by then. */
+        if (after - before > SLOW_YIELD_NS) {
+            lose_patience(p, after - before);
+            return ends;
         }
-        if (sees || after >= deadline_ns)
+        if (ends)
             return true;
-        alone &= after - before < (i == 0 ? 1 : YIELDS_TIMED) * QUICK_YIELD_NS;
+        goes_on &= p->crowded ? after - first < LOOK_NS : after - before < QUICK_YIELDS_NS;
         before = after;
     }
     return false;
