@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A case may take this many times as long as its sound shape takes for as many triangles: a mesh of
+/* A case may take this many times as long as its sound shape takes for as many triangles. A mesh of
  * good triangles in a strip of land must have triangles as small as the strip is wide. Where it has
  * more, the sound shape gets a finer mesh, so that both fill the caches alike. */
 #define SLOWER_MAX 20.0
@@ -219,7 +219,7 @@ static effort sound_effort(fuzzer *f, int index, const demand *want)
     return spent;
 }
 
-/* What a case of `triangles` triangles may take, in seconds. */
+/* The seconds that a case of `triangles` triangles may take. */
 static double allowed_seconds(fuzzer *f, uint64_t number, int index, int64_t triangles)
 {
     demand want = case_demand(&f->base, number);
