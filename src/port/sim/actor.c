@@ -107,12 +107,13 @@ static void actor_rouse(fy_actor *actor, uint64_t time_ns)
 {
     if (actor->state != FY_ACTOR_WAITING && actor->state != FY_ACTOR_PAUSED)
         return;
-    if (actor->resume.place != 0 && actor->resume.time_ns < time_ns)
+    if (actor->resume.number != 0 && actor->resume.time_ns < time_ns)
         time_ns = actor->resume.time_ns;
     if (time_ns < actor->clock_ns)
         time_ns = actor->clock_ns;
     actor->state = FY_ACTOR_READY;
     fy_events_set(&actor->rank->world->events, &actor->resume, time_ns);
+    fy_actor_fetch(actor);
 }
 
 void fy_actor_wake(fy_actor *actor, uint64_t time_ns)
@@ -187,11 +188,20 @@ void fy_actor_kill(fy_actor *actor)
     actor->state = FY_ACTOR_NONE;
 }
 
+void fy_actor_fetch(const fy_actor *actor)
+{
+    __builtin_prefetch((const char *)actor + FY_LINE_BYTES);
+    __builtin_prefetch(actor->rank);
+    __builtin_prefetch(actor->rank->inbox);
+    fy_fiber_fetch(&actor->fiber);
+}
+
 bool fy_actor_overran(const fy_actor *actor, const void *address)
 {
     const fy_fiber *fiber = &actor->fiber;
     uintptr_t below = (uintptr_t)fiber->stack - (uintptr_t)address;
-    if (fy_fiber_intact(fiber) && (below == 0 || below > fiber->stack_bytes))
+    if (fy_fiber_intact(fiber, address != NULL || actor->state == FY_ACTOR_NONE) &&
+        (below == 0 || below > fiber->stack_bytes))
         return false;
     fy_log_line(actor->rank->rank,
                 "sim: the %s's stack of %zu bytes was overrun; set FERRY_SIM_STACK_BYTES to more",

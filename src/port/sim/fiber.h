@@ -14,12 +14,12 @@
 typedef struct fy_fiber {
     /* Where it goes on: a stack pointer, or a ucontext_t where there is no assembly. */
     void *context;
+    struct fy_fiber *came_from; /* the fiber that switched to it last */
     unsigned char *stack; /* its lowest byte; of the thread's own stack known to sanitizers alone */
     size_t stack_bytes;
     void (*entry)(void *arg);
     void *arg;
-    struct fy_fiber *came_from; /* the fiber that switched to it last */
-    void *sanitizer;            /* fake stack of AddressSanitizer, fiber of ThreadSanitizer */
+    void *sanitizer; /* fake stack of AddressSanitizer, fiber of ThreadSanitizer */
 } fy_fiber;
 
 /* The least stack a fiber may have. */
@@ -42,7 +42,11 @@ void fy_fiber_switch(fy_fiber *from, fy_fiber *to);
 /* Switches to `to` for the last time: `from` has ended. */
 _Noreturn void fy_fiber_exit(fy_fiber *from, fy_fiber *to);
 
-/* Whether the pattern is intact, so the stack was not overrun, as far as it tells. */
-bool fy_fiber_intact(const fy_fiber *fiber);
+/* Whether the pattern is intact, so the stack was not overrun, as far as it tells. `whole`: all of
+ * it, else the part nearest to what is used. */
+bool fy_fiber_intact(const fy_fiber *fiber, bool whole);
+
+/* Has what the next switch to the fiber reads fetched into the cache. */
+void fy_fiber_fetch(const fy_fiber *fiber);
 
 #endif

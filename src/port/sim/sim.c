@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -46,7 +47,7 @@ void fy_world_tell(fy_sim_rank *rank)
     }
     rank->notice_next = world->notice_first;
     world->notice_first = rank;
-    if (world->notice.place == 0)
+    if (world->notice.number == 0)
         fy_events_set(&world->events, &world->notice,
                       world->now_ns +
                           (rank->state == FY_PEER_DEAD ? NOTICE_DEAD_NS : NOTICE_LEFT_NS));
@@ -152,6 +153,17 @@ static void happen(fy_world *world, fy_event *event)
     }
 }
 
+/* Most of an event's time would go by waiting for memory: ranks take turns, and each has its own
+ * stack and structures. So the next event's are fetched while this one happens. */
+static void look_ahead(const fy_world *world)
+{
+    const fy_event *next = fy_events_ahead(&world->events);
+    if (next != NULL && next->kind == FY_EVENT_RESUME)
+        fy_actor_fetch((const fy_actor *)(const void *)next);
+    else if (next != NULL && next->kind == FY_EVENT_PACKET)
+        fy_wire_fetch((const fy_packet_event *)(const void *)next);
+}
+
 static bool is_late(const fy_world *world)
 {
     return world->options.time_limit_ns > 0 && world->now_ns >= world->options.time_limit_ns;
@@ -225,6 +237,7 @@ static void loop(fy_world *world)
         fy_event *event = fy_events_pop(&world->events);
         if (event->time_ns > world->now_ns)
             world->now_ns = event->time_ns;
+        look_ahead(world);
         happen(world, event);
         if (world->options.memory_bytes > 0 && world->counts.events % MEMORY_EVENTS == 0)
             fy_storage_check(world);
@@ -328,7 +341,9 @@ static int plan_faults(fy_world *world)
 static int make_ranks(fy_world *world)
 {
     size_t count = (size_t)world->rank_count;
-    world->ranks = calloc(count, sizeof(*world->ranks));
+    world->ranks = aligned_alloc(FY_LINE_BYTES, count * sizeof(*world->ranks));
+    if (world->ranks != NULL)
+        memset(world->ranks, 0, count * sizeof(*world->ranks));
     world->names = calloc(FY_SIM_NAMES, sizeof(*world->names));
     if (world->ranks == NULL || world->names == NULL ||
         fy_table_init(&world->channels, 2 * sizeof(uint64_t)) != 0 ||

@@ -126,7 +126,7 @@ void fy_wire_send(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
         queue->last->later = cargo;
     queue->last = cargo;
     depart(channel, cargo, time_ns);
-    if (channel->timer.place == 0) {
+    if (channel->timer.number == 0) {
         channel->timeout_ns = first_timeout_ns(channel);
         arm(channel);
     }
@@ -226,6 +226,13 @@ static void accept(fy_channel *channel, fy_cargo *cargo)
     }
     if (world->lossy)
         put_on_wire(channel, NULL, channel->expected, world->now_ns + channel->link.latency_ns);
+}
+
+void fy_wire_fetch(const fy_packet_event *packet)
+{
+    for (size_t i = 0; i < sizeof(*packet->channel); i += FY_LINE_BYTES)
+        __builtin_prefetch((const char *)packet->channel + i);
+    __builtin_prefetch(packet->cargo);
 }
 
 void fy_wire_packet(fy_world *world, fy_packet_event *packet)

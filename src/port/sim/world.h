@@ -39,12 +39,14 @@ typedef enum fy_actor_state {
     FY_ACTOR_JOINING,   /* waits for the helper's end */
 } fy_actor_state;
 
+enum { FY_LINE_BYTES = 64 };
+
 typedef struct fy_actor {
     fy_event resume; /* first member: an event leads to its actor */
-    fy_fiber fiber;
     fy_sim_rank *rank;
     fy_thread thread;
     fy_actor_state state;
+    fy_fiber fiber;
     bool woken;
     bool inside;       /* in a function of the port: its allocations are the simulator's */
     uint64_t clock_ns; /* the actor's clock */
@@ -110,28 +112,31 @@ typedef struct fy_inbox {
     bool fresh;               /* a frame has come since the last poll */
 } fy_inbox;
 
+/* A rank that goes on touches little else of the world, and each time little else than before. So
+ * what is used most comes first, in few cache lines. */
 struct fy_sim_rank {
     fy_port port; /* first */
     fy_world *world;
     int rank;
-    fy_actor actors[FY_THREADS];
-    fy_inbox inbox[FY_LANES];
-    uint64_t out_free_ns[FY_LANES], in_free_ns[FY_LANES];
+    uint32_t quiet_polls;      /* polls in a row that found nothing */
+    fy_peer_state state, seen; /* its state, and the state that the others know */
+    fy_thread served_by;
+    fy_doing doing;
     uint64_t stopped_until_ns;
+    uint16_t handler;
+    bool finished, asked;
+    bool quiet; /* no rank waits to be told that it leaves */
+    _Alignas(FY_LINE_BYTES) fy_inbox inbox[FY_LANES];
+    uint64_t in_free_ns[FY_LANES];
+    _Alignas(FY_LINE_BYTES) fy_actor actors[FY_THREADS];
+    uint64_t out_free_ns[FY_LANES];
     uint64_t undelivered;        /* how many cargoes it has sent that are not settled */
-    fy_peer_state state, seen;   /* its state, and the state that the others know */
+    uint64_t quantum_ns;         /* how often its helper looks; 0: a control frame wakes it */
+    uint32_t slow;               /* factor of the cost of receiving */
     fy_sim_rank *notice_next;    /* in the list of ranks whose state must be told */
     uint32_t speed, speed_later; /* per mille */
     uint64_t speed_later_ns;     /* from when on speed_later holds */
-    uint32_t slow;               /* factor of the cost of receiving */
-    uint64_t quantum_ns;         /* how often its helper looks; 0: a control frame wakes it */
-    uint32_t quiet_polls;        /* polls in a row that found nothing */
     size_t heap_used;
-    fy_thread served_by;
-    fy_doing doing;
-    uint16_t handler;
-    bool finished, asked;
-    bool quiet;   /* no rank waits to be told that it leaves */
     int outcome;  /* as fy_member_ops.outcome says */
     char *answer; /* its answer to a status query; NULL: none yet */
     uint64_t busy_ns, end_ns;
@@ -249,6 +254,8 @@ void fy_actor_notify(fy_sim_rank *rank, fy_lane lane);
 int fy_actor_start(fy_actor *actor, void (*entry)(void *arg), void *arg);
 /* The scheduler's turn: the actor's resume event was popped. */
 void fy_actor_run(fy_actor *actor);
+/* Has what a turn of the actor reads first fetched into the cache. */
+void fy_actor_fetch(const fy_actor *actor);
 /* Whether the actor has overrun its stack: the pattern is gone, or it crashed at `address` (NULL:
  * it did not crash) less than a stack's length below its stack. Logs a line then. */
 bool fy_actor_overran(const fy_actor *actor, const void *address);
@@ -272,6 +279,8 @@ void fy_cargo_release(fy_world *world, fy_cargo *cargo);
 /* Puts `cargo` on the wire at `time_ns`. */
 void fy_wire_send(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns);
 void fy_wire_packet(fy_world *world, fy_packet_event *packet);
+/* Has what the packet's event reads first fetched into the cache. */
+void fy_wire_fetch(const fy_packet_event *packet);
 void fy_wire_timer(fy_world *world, fy_channel *channel);
 
 /* Bytes up to which data travel in the ring. */
