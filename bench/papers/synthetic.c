@@ -183,10 +183,10 @@ static int print_report(ferry *f, const state *s, uint64_t makespan_ns)
     int ranks = ferry_ranks(f);
     const ferry_stats *a = &s->before, *b = &s->after;
     enum { FIELDS = 6 };
-    double *table = calloc((size_t)ranks * FIELDS, sizeof *table);
-    if (table == NULL)
+    /* Only rank 0 needs the rows: as a sum on all, they would cost the square of the ranks. */
+    double row[FIELDS], *table = NULL;
+    if (ferry_rank(f) == 0 && (table = calloc((size_t)ranks, sizeof row)) == NULL)
         return FERRY_ENOMEM;
-    double *row = table + (size_t)ferry_rank(f) * FIELDS;
     row[0] = (double)s->done;
     row[1] = s->busy_ms;
     row[2] = (double)(b->objects_in - a->objects_in);
@@ -194,7 +194,7 @@ static int print_report(ferry *f, const state *s, uint64_t makespan_ns)
     row[5] = (double)(b->helper_ns - a->helper_ns) / 1e6;
     row[4] = (double)(b->runtime_ns - a->runtime_ns) / 1e6 + row[5];
     row[5] += (double)(b->runtime_cpu_ns - a->runtime_cpu_ns) / 1e6;
-    int error = ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, table, table, (size_t)ranks * FIELDS);
+    int error = ferry_gather(f, 0, row, sizeof row, table);
     if (error == 0 && ferry_rank(f) == 0) {
         double done = 0;
         double bound = bound_ms(&s->options, ranks);
