@@ -1,5 +1,5 @@
 /* Goal: every polygon ends in a mesh that its check accepts, or in a line that says what is wrong;
- * and within twenty times the time that a sound polygon takes for as many triangles.
+ * and within ten times the time that a sound polygon takes for as many triangles.
  * Method: sound shapes (shapes.h) are spoiled in ways that a seed chooses. A child process does the
  * cases, so that a crash or an endless case is told with its seed. A failing case is made smaller
  * while it fails, and written to a .poly file.
@@ -22,9 +22,11 @@
 #include <unistd.h>
 
 /* A case may take this many times as long as its sound shape takes for as many triangles. A mesh of
- * good triangles in a strip of land must have triangles as small as the strip is wide. Where it has
- * more, the sound shape gets a finer mesh, so that both fill the caches alike. */
-#define SLOWER_MAX 20.0
+ * good triangles in a strip of land must have triangles as small as the strip is wide. */
+#define SLOWER_MAX 10.0
+/* Where a case has more than twice the triangles, the sound shape gets as many by a finer mesh, so
+ * that both fill the caches alike. Without the start of a small mesh each triangle costs less. */
+#define SLOWER_THAN_FINER_MAX 15.0
 /* Shapes that take less than so many seconds count as if they took so many. */
 #define TIME_FLOOR 0.004
 /* No case may take more than so many seconds of the processor, with its check and repetitions, */
@@ -224,11 +226,13 @@ static double allowed_seconds(fuzzer *f, uint64_t number, int index, int64_t tri
 {
     demand want = case_demand(&f->base, number);
     effort sound = sound_effort(f, index, &want);
+    double times = SLOWER_MAX;
     if (triangles > 2 * sound.triangles) {
         want.size *= sqrt((double)sound.triangles / (double)triangles);
         sound = sound_effort(f, index, &want);
+        times = SLOWER_THAN_FINER_MAX;
     }
-    return SLOWER_MAX * sound.seconds * fmax(1.0, (double)triangles / (double)sound.triangles);
+    return times * sound.seconds * fmax(1.0, (double)triangles / (double)sound.triangles);
 }
 
 /* Makes case `number`: fills f->base and f->bad; f->p->changes says how it was spoiled. */
