@@ -290,9 +290,10 @@ static int rank_main(ferry *f, int argc, char **argv)
         return ferry_rank(f) == 0 ? search_alone(f, &s.options) : 0;
     ferry_user_data_set(f, &s);
     int error = search_together(f, &s, &took_ns);
-    print_rank(f, &s);
-    if (error == 0)
+    if (error == 0) {
+        print_rank(f, &s);
         error = gather_counts(f, &s.counts);
+    }
     if (error != 0) {
         fprintf(stderr, "uts: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
                 ferry_error_message(f));
