@@ -282,22 +282,20 @@ static void tell_where(ferry *f)
 }
 
 /* As fy_progress_wait. The rank that completes the board wakes one that waits here at rest. The
- * rank handles new messages before it writes on the board again. */
+ * rank handles messages, and departures of peers, before it looks at the board again. */
 static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 {
     bool rests = f->quiescence.looked && f->head.at_rest != 0;
-    if (rests && f->info.crowded) {
+    if (rests && f->info.crowded)
         patience->rounds = UINT16_MAX; /* the board was looked at: sleep */
-        if (fy_progress_wait(f, deadline_ns, patience) == 0)
-            (void)fy_progress(f, true);
-    } else if (!rests || !fy_patience_ends(f, patience)) {
+    deadline_ns = next_look_ns(f, deadline_ns, patience);
+    if (!rests || !fy_patience_ends(f, patience)) {
         (void)fy_progress_wait(f, deadline_ns, patience);
-    } else {
-        fy_rest_await(f, true);
-        if (!fy_rest_has_ended(f))
-            (void)fy_progress_wait(f, deadline_ns, patience);
-        fy_rest_await(f, false);
+        return;
     }
+    if (fy_rest_await(f))
+        (void)fy_progress_wait(f, deadline_ns, patience);
+    (void)fy_progress(f, true);
 }
 
 /* The epoch has ended by the board. All that was sent before stands in the rings by now, and this
@@ -322,7 +320,7 @@ static int quiesce_run(ferry *f)
         if (watches)
             stall_watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
-        await_change(f, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER, &patience), &patience);
+        await_change(f, watches ? s.at_ns : FERRY_FOREVER, &patience);
         if (is_time_to_look(f, &patience))
             end_pause(f);
         error = fy_loss_check(f, call);

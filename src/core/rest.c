@@ -123,9 +123,8 @@ static bool write_line(ferry *f)
     atomic_store_explicit(&own->finished, finished, memory_order_release);
     /* release: pairs with the acquires in read_lines */
     atomic_store_explicit(&own->state, state + REST_AT_REST, memory_order_release);
-    /* If ranks share processors, this one sleeps after its look.
-     * relaxed: before the fence */
-    atomic_store_explicit(&own->awaits, f->info.crowded, memory_order_relaxed);
+    /* relaxed: before the fence */
+    atomic_store_explicit(&own->awaits, 0, memory_order_relaxed);
     f->head.at_rest = 1;
     /* seq_cst: before the look at the others, and at those that sleep */
     atomic_thread_fence(memory_order_seq_cst);
@@ -186,7 +185,7 @@ static rest_verdict read_lines(ferry *f)
 static void wake_others(ferry *f)
 {
     const fy_group *group = f->collectives.group;
-    /* seq_cst: after the store of the end; pairs with the store in fy_rest_await */
+    /* seq_cst: after the store of the end; pairs with the fence in fy_rest_await */
     atomic_thread_fence(memory_order_seq_cst);
     for (int i = 0; i < group->size; i++) {
         int rank = fy_group_rank(group, i);
@@ -200,16 +199,9 @@ bool fy_rest_look(ferry *f, bool *wrote)
 {
     *wrote = write_line(f);
     rest_verdict verdict = read_lines(f);
-    if (verdict == REST_GOES_ON)
-        return false;
     if (verdict == REST_BALANCED)
         wake_others(f);
-    return true;
-}
-
-bool fy_rest_has_ended(ferry *f)
-{
-    return read_lines(f) != REST_GOES_ON;
+    return verdict != REST_GOES_ON;
 }
 
 void fy_rest_init(ferry *f)
@@ -219,11 +211,11 @@ void fy_rest_init(ferry *f)
     atomic_store_explicit(&own_line(f)->shipped, 0, memory_order_relaxed);
 }
 
-void fy_rest_await(ferry *f, bool awaits)
+bool fy_rest_await(ferry *f)
 {
-    /* relaxed: one that is not awaited any more is woken once too often */
-    atomic_store_explicit(&own_line(f)->awaits, awaits, memory_order_relaxed);
+    /* relaxed: before the fence */
+    atomic_store_explicit(&own_line(f)->awaits, 1, memory_order_relaxed);
     /* seq_cst: before the last look; pairs with the fence in wake_others */
-    if (awaits)
-        atomic_thread_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
+    return read_lines(f) == REST_GOES_ON;
 }

@@ -16,12 +16,9 @@ bool fy_rest_fits(const ferry *f);
  * control lock] */
 bool fy_rest_look(ferry *f, bool *wrote);
 
-/* Whether it has ended, for a rank that is at rest. [app thread] */
-bool fy_rest_has_ended(ferry *f);
-
-/* This rank goes to sleep, and wants to be woken when the epoch ends. It looks once more after
- * that. [app thread] */
-void fy_rest_await(ferry *f, bool awaits);
+/* This rank, which is at rest, wants to be woken when the epoch ends. Returns whether it may sleep:
+ * the epoch has not ended yet. [app thread] */
+bool fy_rest_await(ferry *f);
 
 /* Counts `count` units of work that are about to be sent. False: there is no board. [either thread]
  */

@@ -1,11 +1,12 @@
 /* Goal: a death is told before anything fails for it, and an operation's end never before the call
- * that starts it has returned, nor when that has failed. Method: as event_test.c; the death is
- * marked at the moment that matters. */
+ * that starts it has returned, nor when that has failed. A quiescence ends although a death is
+ * heard of in it. Method: as event_test.c; the death is marked at the moment that matters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {
     (void)f;
     (void)event;
-    ((scene *)arg)->told = true;
+    if (arg != NULL)
+        ((scene *)arg)->told = true;
 }
 
 static void mark_dead(ferry *f, void *arg, const ferry_receipt *receipt)
@@ -133,10 +135,83 @@ static void test_event_closing_tells_of_no_death(void **state)
     fy_segment_unmap(s.job.segment);
 }
 
+enum { RESTING = 3 };
+
+static struct {
+    fy_port_ops ops; /* of ranks 1 and 2 */
+    const fy_port_ops *before;
+    test_job job;
+    pthread_t threads[RESTING];
+    bool slept;
+    atomic_bool knows, ended; /* rank 1, of the death of rank 2; the epoch, at rank 0 */
+    atomic_bool returned;     /* rank 1 */
+} night;
+
+/* A rank that waits is at rest. Rank 2 dies of that, then rank 1 could hear of it. */
+static void night_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
+{
+    if (port == night.job.f[2]->head.port)
+        pthread_exit(NULL);
+    if (night.slept) {
+        night.before->transport.wait(port, thread, deadline_ns);
+        return;
+    }
+    CHECK(pthread_join(night.threads[2], NULL) == 0);
+    fy_controls_mark(night.job.segment->base, RESTING, 2, SHM_DEAD);
+    night.slept = true;
+}
+
+static bool night_silent(fy_port *port, int rank)
+{
+    (void)port;
+    (void)rank;
+    atomic_store(&night.knows, true);
+    return atomic_load(&night.ended);
+}
+
+static void *night_rest(void *arg)
+{
+    CHECK(ferry_quiesce(arg) == 0);
+    atomic_store(&night.returned, true);
+    return NULL;
+}
+
+/* Rank 2 has come to the quiescence when it dies. Rank 1 hears of that while it waits there, and
+ * cannot complete the departure before the epoch has ended. Rank 0 hears of it last. */
+static void test_event_death_at_the_end_of_a_quiescence(void **state)
+{
+    (void)state;
+    static const _Atomic uint32_t unchanged;
+    job_open(&night.job, RESTING, 0, 0);
+    ferry *const *f = night.job.f;
+    for (int i = 0; i < RESTING; i++)
+        assert_int_equal(ferry_peer_watch(f[i], on_peer, NULL), 0);
+    night.before = f[1]->head.ops;
+    night.ops = *night.before;
+    night.ops.transport.wait = night_wait;
+    night.ops.members.silent = night_silent;
+    f[1]->head.ops = f[2]->head.ops = &night.ops;
+    const _Atomic uint32_t *changes = f[0]->peers.changes;
+    f[0]->peers.changes = &unchanged;
+    f[0]->peers.changes_seen = 0;
+    for (int i = 2; i > 0; i--)
+        assert_int_equal(pthread_create(&night.threads[i], NULL, night_rest, f[i]), 0);
+    while (!atomic_load(&night.knows))
+        continue;
+    assert_int_equal(ferry_quiesce(f[0]), 0);
+    f[0]->peers.changes = changes;
+    atomic_store(&night.ended, true);
+    while (!atomic_load(&night.returned))
+        fy_progress(f[0], true);
+    assert_int_equal(pthread_join(night.threads[1], NULL), 0);
+    job_close(&night.job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_event_closing_tells_of_no_death),
+        cmocka_unit_test(test_event_death_at_the_end_of_a_quiescence),
         cmocka_unit_test(test_event_failure_follows_the_death),
         cmocka_unit_test(test_event_none_comes_of_a_call_that_fails),
     };
