@@ -36,7 +36,8 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
         free(objects);
         return error;
     }
-    objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
+    /* Its pages are touched as types are registered. */
+    objects->types = fy_malloc(FY_TYPES_MAX * sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
     if (fy_message_store_init(&objects->messages, options->backlog_bytes,

@@ -34,6 +34,7 @@ __attribute__((cold)) int ferry_object_type_register(ferry *f, const ferry_objec
         return fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
     fy_type *type = &objects->types[objects->type_count];
     type->ops = *ops;
+    type->leaving = NULL;
     type->plain =
         ops->flags == 0 && ops->pack == NULL && ops->unpack == NULL && ops->destroy == NULL;
     if (!fy_flat_fill(&type->ops))
