@@ -274,10 +274,11 @@ static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns, const fy_patience *
 static void tell_where(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    if (q->here_ns == 0 || (!q->asked && f->head.ops->host.now(f->head.port) < q->here_ns))
+    bool asked = is_asked(f); /* and not by a wave of an epoch that has ended by the board */
+    if (q->here_ns == 0 || (!asked && f->head.ops->host.now(f->head.port) < q->here_ns))
         return;
     q->here_ns = 0;
-    if (!q->asked && fy_wave_place(f) > 0)
+    if (!asked && fy_wave_place(f) > 0)
         (void)fy_wave_send(f, fy_wave_parent(f), WAVE_HERE, 0, 0);
 }
 

@@ -204,7 +204,13 @@ static void test_loss_damaged_frames_fail_all(void **state)
 
 typedef struct odd_call {
     int rank, how;
+    bool late; /* all quiesce before, and the others come so late that they are asked for it */
 } odd_call;
+
+static void sleep_ms(int ms)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
 
 /* One rank makes a collective that the others do not make before their ferry_quiesce. */
 static void call_another(ferry *f, void *arg)
@@ -213,6 +219,10 @@ static void call_another(ferry *f, void *arg)
     const odd_call *c = arg;
     char text[64], data[8192 * RANKS], part[8192] = {0};
     int error;
+    if (c->late && ferry_rank(f) != c->rank)
+        sleep_ms(10);
+    if (c->late)
+        CHECK(ferry_quiesce(f) == 0);
     if (ferry_rank(f) != c->rank)
         error = ferry_quiesce(f);
     else if (c->how == 0)
@@ -232,7 +242,9 @@ static void test_loss_quiesce_against_a_collective(void **state)
     (void)state;
     for (int rank = 0; rank < RANKS; rank++)
         for (int how = 0; how < 3; how++)
-            run_failing_ranks(RANKS, call_another, &(odd_call){rank, how}, 0);
+            run_failing_ranks(RANKS, call_another, &(odd_call){rank, how, false}, 0);
+    run_failing_ranks(2, call_another, &(odd_call){0, 0, true}, 0);
+    run_failing_ranks(RANKS, call_another, &(odd_call){0, 0, true}, 0);
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -274,11 +286,6 @@ static void stay(ferry *f, waiting_case *w, int others)
 {
     while (atomic_load(&w->ended) < others)
         (void)ferry_poll(f);
-}
-
-static void sleep_ms(int ms)
-{
-    (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
 /* Rank `odd` goes while the others wait for it; there is no launcher that ends the job for it. */
@@ -388,7 +395,7 @@ static void test_loss_phases_must_agree(void **state)
     (void)state;
     for (int rank = 0; rank < RANKS; rank++)
         for (int how = 0; how < 2; how++)
-            run_failing_ranks(RANKS, turn_phases, &(odd_call){rank, how}, 0);
+            run_failing_ranks(RANKS, turn_phases, &(odd_call){rank, how, false}, 0);
 }
 
 /* Rank `odd` says that it ends, and goes; the program goes on. */
