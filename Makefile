@@ -59,6 +59,7 @@ verify: ## check the protocols' models exhaustively
 SOAK ?= 20
 KILLS ?= 1000
 TRAFFIC_S ?= 7200
+BUSY_S ?= 1800
 POLYGONS ?= 100000
 soak: ## all release tests SOAK times (default 20), all of sanitizer builds, then kill ranks in KILLS runs (1000)
 	@sh tools/need.sh test
@@ -66,6 +67,7 @@ soak: ## all release tests SOAK times (default 20), all of sanitizer builds, the
 	@$(compile)
 	@TESTS_WHOLE=1 $(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@TESTS_WHOLE=1 $(ctest) --tests-regex '^[at]san_'
+	@sh tests/soak/busy.sh $(BUILD) $(BUSY_S)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
 	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_crashing $(KILLS)
