@@ -17,7 +17,7 @@ bool fy_rest_fits(const ferry *f);
 bool fy_rest_look(ferry *f, bool *wrote);
 
 /* This rank, which is at rest, wants to be woken when the epoch ends. Returns whether it may sleep:
- * the epoch has not ended yet. [app thread] */
+ * the epoch has not ended yet. If it is awake by then, it is woken once too often. [app thread] */
 bool fy_rest_await(ferry *f);
 
 /* Counts `count` units of work that are about to be sent. False: there is no board. [either thread]

@@ -15,12 +15,12 @@ for _ in $(seq $((2 * $(nproc)))); do
 done
 rounds=0
 while [ "$(date +%s)" -lt "$end" ]; do
-    ctest --test-dir "$build" --output-on-failure --stop-on-failure --parallel 4 --quiet \
+    ctest --test-dir "$build" --no-tests=error --output-on-failure --stop-on-failure --parallel 4 --quiet \
         --output-log "$build/busy.log" --repeat until-fail:4 \
         --tests-regex 'death|crashing|leaving|elastic|survive|loss|kill|closing|misuse' \
         --exclude-regex 'swarm|^sim_|^house|^install|^mpi_|^[at]san_|^loopback_' || {
         cat "$build/busy.log"
-        echo "a test failed after $rounds rounds beside computing processes"
+        echo "failed after $rounds rounds beside computing processes"
         exit 1
     }
     rounds=$((rounds + 1))
