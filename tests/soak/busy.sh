@@ -6,6 +6,7 @@
 #     busy.sh BUILD SECONDS
 set -u
 build=$1 end=$(($(date +%s) + $2))
+[ -f "$build/CTestTestfile.cmake" ] || { echo "$build: expected the folder of a build"; exit 2; }
 computing=
 trap 'kill $computing' EXIT
 trap 'exit 130' INT TERM
