@@ -32,8 +32,8 @@ bool cmd_sim_check_servers(const char *command);
     "  -d, --servers N         for programs of ferry_percolation_start: ranks 0 to N-1 are data\n" \
     "                          servers, the others computing engines; by default PROGRAM\n"        \
     "                          chooses\n"                                                          \
-    "  -N, --net NET           shm (the default), ethernet-100m, ethernet-1g, infiniband-hdr,\n"   \
-    "                          cloud, torus, or a file (docs/simulator.md)\n"                      \
+    "  -N, --net NET           shm (the default), memory, ethernet-100m, ethernet-1g,\n"           \
+    "                          infiniband-hdr, cloud, torus, or a file (docs/simulator.md)\n"      \
     "  -D, --disk DISK         disks of stores: latency=TIME, bandwidth=BYTES, depth=N: N calls\n" \
     "                          at a time, 4 by default; commas between them; by default they\n"    \
     "                          take no time\n"                                                     \

@@ -54,6 +54,7 @@ for one in $cases; do
         END {
             for (round in written) if (entered[round] != ranks) print "a result of round " round " with " entered[round] " parts"
             if (status == 124) print "it did not end in time"
+            if (status == 120 || status == 121) print "the simulator ended it: status " status
             if (how == "none" && (status != 0 || results != 4 * ranks)) print "status " status ", " results " results"
             if (how != "none" && how != "abort0" && status == 0) print "status 0"
             if (how ~ /^abort[07]$/ && status != substr(how, 6)) print "status " status

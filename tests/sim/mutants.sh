@@ -2,13 +2,15 @@
 # Goal: tests find a safeguard that is switched off. Method: each mutant is a source with one line
 # changed, which test programs are linked with before the library. One of the programs must fail.
 # This script fails when a mutant survives, when its line is no longer there, or when a program
-# fails with the unchanged sources. Two areas have a table each:
+# fails with the unchanged sources. Three areas have a table each:
 #
 # - swarm (below "mutant port_order"): an unchanged `ferry swarm` runs the programs of this folder
 #   with 200 seeds, or as many as the table says. Some mutants never end: a limit of virtual time
 #   finds those, at no cost of waiting, and the unchanged sources keep to it.
 # - loss (below "find=loss"): core/loss.c and its callers, which tell of deaths and other losses.
 #   tests/core/loss_test.c and tests/core/crashing.sh must find them.
+# - boards (below "find=boards"): what ranks tell each other in shared memory. The swarm finds them
+#   too, in programs that preempt.c stops between any two atomic operations.
 #
 # The table of losses leaves out lines that another line makes up for. These are the look of collective_board.c
 # and of fy_progress while a collective waits, and that of a quiescence at its start and later.
@@ -16,7 +18,7 @@
 # `make test` runs the quick ones with the library that is built already; `make soak` all, with one
 # that has assertions. `lines` only looks whether each mutant has its line.
 #
-#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|all|lines [LIBRARY]]
+#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|boards|all|lines [LIBRARY]]
 set -u
 ferry=$1 source=$2 only=${3:-quick} library=${4:-}
 seeds=200
@@ -37,14 +39,25 @@ build()
     mutant=
     if [ $# -gt 0 ]; then
         mutant=$scratch/mutant.o
+        [ $find = boards ] && instrument='-fsanitize=thread' || instrument=
         # shellcheck disable=SC2086
-        cc $flags -iquote "$2" -c "$1" -o "$mutant" || return 1
+        cc $flags $instrument -iquote "$2" -c "$1" -o "$mutant" || return 1
     fi
     # shellcheck disable=SC2086
     case $find in
     swarm)
         cc $flags $mutant "$source/tests/sim/$program.c" "$scratch/libferry.a" $libraries \
             -o "$scratch/$program"
+        ;;
+    boards)
+        others=
+        for part in rest collective_board; do
+            [ "${file:-}" = src/core/$part.c ] && continue
+            cc $flags -fsanitize=thread -c "$source/src/core/$part.c" -o "$scratch/$part.o" || return 1
+            others="$others $scratch/$part.o"
+        done
+        cc $flags $mutant $others "$source/tests/sim/preempt.c" "$source/tests/sim/$program.c" \
+            -Wl,--wrap=fy_sim_run "$scratch/libferry.a" $libraries -o "$scratch/$program"
         ;;
     loss)
         cc $flags $mutant "$source/tests/programs/crashing.c" "$scratch/libferry.a" $libraries \
@@ -245,4 +258,20 @@ mutant collective_told src/core/collective_frames.c 'c->told = c->error != 0; /*
 mutant collective_begins src/core/collective_calls.c 'fy_collective_look_lost(f, c);' ';'
 mutant bury_untold src/core/peer.c '    fy_loss_of_rank(f, rank, died);' ';'
 mutant progress_looks src/core/progress.c 'if (f->collectives.first != NULL && fy_loss_is_due(f))' 'if (0)'
+
+find=boards sort=boards options='--net memory'
+program=rounds
+rest=src/core/rest.c board=src/core/collective_board.c
+mutant line_early $board 'kept->number, memory_order_release);' 'kept->number, memory_order_relaxed);' 4
+mutant sleeper_unseen $board 'atomic_store(waiting, 1);' \
+    'atomic_store_explicit(waiting, 1, memory_order_relaxed);' 4
+mutant sleepers_left $board 'if (i != c->self && atomic_load(' 'if (0 && atomic_load(' 4
+mutant state_early $rest 'state + REST_AT_REST, memory_order_release' \
+    'state + REST_AT_REST, memory_order_relaxed' 4
+mutant work_unread $rest 'return all && created == finished' 'return all' 4
+mutant finished_late $rest 'finished = sum_finished(f);' 'finished = 0;' 4
+program=workload
+mutant rest_unread $rest 'return all && created == finished' 'return created == finished' 4
+program=lost
+mutant rest_deaf src/core/quiesce.c '    (void)fy_progress(f, true);' '    ;' 4
 exit "$failures"

@@ -128,6 +128,8 @@ static void test_net_parses_strictly(void **state)
     refuse_net("gap 1ns\n", "no line gives the latency");
     refuse_net("topology nodes 4\nmemory shared\nlatency 1us\nnear.latency 1ns\n",
                "cannot share memory");
+    refuse_net("memory local\nlatency 0ns\n", "n:1: expected shared, direct or private");
+    refuse_net("memory direct\nlatency 1ns\n", "expected topology flat, latency 0ns");
 }
 
 static void test_net_presets_are_sound(void **state)

@@ -42,6 +42,13 @@ void fy_actor_suspend(fy_actor *actor, fy_actor_state state, uint64_t time_ns)
     fy_fiber_switch(&actor->fiber, &world->scheduler);
 }
 
+void fy_actor_preempt(fy_actor *actor, uint64_t ns)
+{
+    actor->rank->preempted = actor;
+    fy_actor_suspend(actor, FY_ACTOR_READY, actor->clock_ns + ns);
+    actor->rank->preempted = NULL;
+}
+
 void fy_actor_sync(fy_actor *actor)
 {
     fy_world *world = actor->rank->world;
@@ -214,6 +221,11 @@ void fy_actor_run(fy_actor *actor)
     fy_world *world = actor->rank->world;
     if (actor->rank->stopped_until_ns > world->now_ns) {
         fy_events_set(&world->events, &actor->resume, actor->rank->stopped_until_ns);
+        return;
+    }
+    const fy_actor *preempted = actor->rank->preempted;
+    if (preempted != NULL && preempted != actor) { /* which may hold a lock */
+        fy_events_set(&world->events, &actor->resume, preempted->resume.time_ns);
         return;
     }
     if (actor->clock_ns < world->now_ns)

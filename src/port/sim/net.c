@@ -15,6 +15,11 @@ static const struct preset {
             "receive 20ns\n"
             "gap 3ns\n"
             "byte 20ps\n"},
+    {"memory", "topology flat\n"
+               "memory direct\n"
+               "latency 0ns\n"
+               "send 20ns\n"
+               "receive 20ns\n"},
     {"ethernet-100m", "topology flat\n"
                       "memory private\n"
                       "latency 60us\n"

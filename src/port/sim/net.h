@@ -29,6 +29,7 @@ typedef struct fy_net {
     int node_ranks;   /* FY_NODES: ranks per node */
     int extent[3];    /* FY_TORUS */
     bool shared;      /* all ranks share memory */
+    bool direct;      /* likewise, with boards; a frame is there as soon as it was sent */
     fy_sim_link far;  /* between nodes; the only one of other topologies */
     fy_sim_link near; /* within a node */
     uint64_t hop_ns;  /* FY_TORUS: for each hop after the first */

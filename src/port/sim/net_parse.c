@@ -135,10 +135,12 @@ static int topology(parser *p, char **words, int count)
 
 static int memory(parser *p, char **words, int count)
 {
-    bool shared = count == 2 && strcmp(words[1], "shared") == 0;
+    bool direct = count == 2 && strcmp(words[1], "direct") == 0;
+    bool shared = direct || (count == 2 && strcmp(words[1], "shared") == 0);
     if (count != 2 || (!shared && strcmp(words[1], "private") != 0))
-        return net_fail(p, "expected shared or private", words[count - 1]);
+        return net_fail(p, "expected shared, direct or private", words[count - 1]);
     p->net->shared = shared;
+    p->net->direct = direct;
     return 0;
 }
 
@@ -276,6 +278,13 @@ static int complete(const parser *p)
     if (p->net->topology == FY_NODES && p->net->shared && p->ranks > p->net->node_ranks)
         return fy_error_set(FERRY_EINVAL, "%s: %d ranks on nodes of %d cannot share memory",
                             p->name, p->ranks, p->net->node_ranks);
+    const fy_sim_link *link = &p->net->far;
+    if (p->net->direct && (p->net->topology != FY_FLAT || p->net->pair_count > 0 ||
+                           link->latency_ns > 0 || link->gap_ns > 0 || link->byte_ps > 0))
+        return fy_error_set(FERRY_EINVAL,
+                            "%s: with memory direct, expected topology flat, latency 0ns and "
+                            "neither gap, byte nor pairs",
+                            p->name);
     return 0;
 }
 
@@ -313,8 +322,8 @@ int fy_net_open(const char *name, int ranks, fy_net *net)
         return fy_net_parse(name, preset, ranks, net);
     if (strpbrk(name, "/.") == NULL)
         return fy_error_set(FERRY_EINVAL,
-                            "\"%s\" is no network; expected a file, shm, ethernet-100m, "
-                            "ethernet-1g, infiniband-hdr, cloud or torus",
+                            "\"%s\" is no network; expected a file, shm, memory, "
+                            "ethernet-100m, ethernet-1g, infiniband-hdr, cloud or torus",
                             name);
     FILE *file = fopen(name, "r");
     if (file == NULL)

@@ -221,6 +221,19 @@ static int sim_owner(fy_port *port, fy_thread thread, const void *address, size_
     return fy_blocks_owner(&fy_sim_rank_of(port)->world->blocks, address, size_bytes);
 }
 
+static void *sim_board(fy_port *port, int rank)
+{
+    return fy_sim_rank_of(port)->world->boards + (size_t)rank * FY_BOARD_BYTES;
+}
+
+static void sim_rouse(fy_port *port, int rank)
+{
+    fy_sim_rank *own = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(own);
+    fy_actor_wake(&own->world->ranks[rank].actors[FY_APP], actor->clock_ns);
+    fy_actor_leave(own);
+}
+
 static bool something_came(const fy_sim_rank *rank, fy_thread thread)
 {
     bool control = rank->inbox[FY_CONTROL].fresh && rank->served_by == thread;
@@ -444,6 +457,8 @@ const fy_port_ops fy_sim_ops = {
             .alloc = sim_alloc,
             .release = sim_release,
             .owner = sim_owner,
+            .board = sim_board,
+            .rouse = sim_rouse,
         },
     .members =
         {

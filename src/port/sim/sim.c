@@ -326,7 +326,7 @@ static int plan_faults(fy_world *world)
                                world->net.far.latency_ns, faults);
     if (error != 0)
         return error;
-    world->lossy = fy_faults_lossy(faults);
+    world->lossy = !world->net.direct && fy_faults_lossy(faults);
     if (faults->ring_slots > 0)
         world->options.ring_slots = faults->ring_slots;
     for (size_t i = 0; i < faults->slow_count; i++)
@@ -345,7 +345,10 @@ static int make_ranks(fy_world *world)
     if (world->ranks != NULL)
         memset(world->ranks, 0, count * sizeof(*world->ranks));
     world->names = calloc(FY_SIM_NAMES, sizeof(*world->names));
+    if (world->net.direct)
+        world->boards = calloc(count, FY_BOARD_BYTES);
     if (world->ranks == NULL || world->names == NULL ||
+        (world->net.direct && world->boards == NULL) ||
         fy_table_init(&world->channels, 2 * sizeof(uint64_t)) != 0 ||
         fy_events_reserve(&world->events, 4 * count) != 0 ||
         fy_fiber_thread(&world->scheduler) != 0)
@@ -353,6 +356,10 @@ static int make_ranks(fy_world *world)
     world->ops = fy_sim_ops;
     if (!world->net.shared)
         world->ops.heap = (fy_heap_ops){.version = FY_HEAP_VERSION};
+    if (!world->net.direct) {
+        world->ops.heap.board = NULL;
+        world->ops.heap.rouse = NULL;
+    }
     for (int i = 0; i < world->rank_count; i++)
         make_rank(world, i);
     return make_stacks(world);
@@ -449,6 +456,7 @@ static void world_free(fy_world *world)
         free(world->ranks[i].disk_free_ns);
     }
     free(world->ranks);
+    free(world->boards);
     free(world->names);
     free(world);
 }

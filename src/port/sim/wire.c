@@ -4,7 +4,9 @@
  * faults packets are lost, doubled and overtake each other. Then the receiver of a channel takes
  * numbers in order, keeps early packets, drops those that it has, and acknowledges. The sender
  * keeps cargo until it is acknowledged, and sends it again after a time-out. Adapters outlive their
- * rank: packets that a rank sent before it left or died still arrive. */
+ * rank: packets that a rank sent before it left or died still arrive.
+ *
+ * Memory has neither packets nor faults: a frame arrives while it is sent (fy_net.direct). */
 #include "port/sim/world.h"
 
 enum {
@@ -110,9 +112,36 @@ static uint64_t first_timeout_ns(const fy_channel *channel)
     return TIMEOUT_MIN_NS + 2 * round + world->faults.delay_max_ns;
 }
 
+/* Takes the reference. */
+static void arrive(fy_channel *channel, fy_cargo *cargo)
+{
+    fy_sim_rank *target = channel->target;
+    fy_cargo_queue *queue = &channel->arrived;
+    wire_settle(channel, cargo);
+    channel->expected++;
+    if (target->state != FY_PEER_ALIVE || channel->source->seen == FY_PEER_DEAD) {
+        fy_cargo_release(target->world, cargo);
+        return;
+    }
+    cargo->next = NULL;
+    if (queue->first == NULL)
+        queue->first = cargo;
+    else
+        queue->last->next = cargo;
+    queue->last = cargo;
+    if (!channel->listed)
+        fy_channel_list(channel);
+    target->inbox[channel->lane].fresh = true;
+    fy_actor_notify(target, (fy_lane)channel->lane);
+}
+
 void fy_wire_send(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
 {
     fy_world *world = channel->source->world;
+    if (world->net.direct) {
+        arrive(channel, cargo);
+        return;
+    }
     if (!world->lossy) {
         depart(channel, cargo, time_ns);
         fy_cargo_release(world, cargo);
@@ -167,29 +196,6 @@ static void acknowledged(fy_channel *channel, uint64_t number)
         channel->timeout_ns = first_timeout_ns(channel);
         arm(channel);
     }
-}
-
-/* Takes the reference. */
-static void arrive(fy_channel *channel, fy_cargo *cargo)
-{
-    fy_sim_rank *target = channel->target;
-    fy_cargo_queue *queue = &channel->arrived;
-    wire_settle(channel, cargo);
-    channel->expected++;
-    if (target->state != FY_PEER_ALIVE || channel->source->seen == FY_PEER_DEAD) {
-        fy_cargo_release(target->world, cargo);
-        return;
-    }
-    cargo->next = NULL;
-    if (queue->first == NULL)
-        queue->first = cargo;
-    else
-        queue->last->next = cargo;
-    queue->last = cargo;
-    if (!channel->listed)
-        fy_channel_list(channel);
-    target->inbox[channel->lane].fresh = true;
-    fy_actor_notify(target, (fy_lane)channel->lane);
 }
 
 /* Keeps cargo that came before its turn. Takes the reference. */

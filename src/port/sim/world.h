@@ -137,8 +137,9 @@ struct fy_sim_rank {
     uint32_t speed, speed_later; /* per mille */
     uint64_t speed_later_ns;     /* from when on speed_later holds */
     size_t heap_used;
-    int outcome;  /* as fy_member_ops.outcome says */
-    char *answer; /* its answer to a status query; NULL: none yet */
+    fy_actor *preempted; /* it was stopped where it stands; NULL: none was */
+    int outcome;         /* as fy_member_ops.outcome says */
+    char *answer;        /* its answer to a status query; NULL: none yet */
     uint64_t busy_ns, end_ns;
     uint64_t *disk_free_ns; /* of each place in its disk's queue; NULL: not used yet */
     uint64_t disk_bytes_ns; /* when its disk has passed on the bytes of all calls */
@@ -170,6 +171,7 @@ struct fy_world {
     fy_actor *running;
     fy_fiber scheduler;
     fy_sim_rank *ranks;
+    unsigned char *boards;      /* FY_BOARD_BYTES each; NULL: not with this network */
     int rank_count, unfinished; /* rank_count: numbers, of ranks that may join too */
     int starting, spawned; /* with how many ranks the job began, and how many were started since */
     /* The stacks; before them is room for one more, which nobody may touch. */
@@ -245,6 +247,8 @@ void fy_actor_charge(fy_actor *actor, uint64_t ns);
 void fy_actor_sync(fy_actor *actor);
 /* Suspends the actor in `state` until `time_ns`, or until it is woken. */
 void fy_actor_suspend(fy_actor *actor, fy_actor_state state, uint64_t time_ns);
+/* Stops the actor for `ns` between any two of its instructions, and its rank's other one too. */
+void fy_actor_preempt(fy_actor *actor, uint64_t ns);
 /* Works for `ns` at the rank's speed. Its helper can interrupt that. */
 void fy_actor_compute(fy_actor *actor, uint64_t ns);
 /* Does what `wake` of the port promises: ends the thread's wait, or its next one. */
