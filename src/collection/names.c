@@ -176,29 +176,22 @@ static void queue_count(ferry_collection *c, fy_name_queue *q, bool counted)
     }
 }
 
-/* Sends queued messages while their name is known and there is room. */
-typedef struct flush {
-    ferry_collection *c;
-    fy_known *known;
-    int sent;
-} flush;
-
-static void queue_flush(ferry *f, void *arg)
+/* Sends queued messages while their name is known and there is room. Returns how many were sent. */
+static int queue_flush(ferry_collection *c, fy_known *known)
 {
-    flush *what = arg;
-    ferry_collection *c = what->c;
-    fy_name_queue *q = what->known->queue;
-    uint64_t object = what->known->object;
+    fy_name_queue *q = known->queue;
+    uint64_t object = known->object;
+    int sent = 0;
     while (q->head != NULL && (object != 0 || q->head->inserts)) {
         bool removes = q->head->removes, inserts = q->head->inserts;
-        int error = inserts ? ferry_request_send(f, fy_index_home(c, fy_key_index(c, q->key)),
+        int error = inserts ? ferry_request_send(c->f, fy_index_home(c, fy_key_index(c, q->key)),
                                                  &q->head->message, NULL)
-                            : send_waiting(f, (ferry_object){object}, q->head);
+                            : send_waiting(c->f, (ferry_object){object}, q->head);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM) {
             queue_count(c, q, true);
-            return;
+            return sent;
         }
-        what->sent++;
+        sent++;
         waiting_end(c, q, error);
         if (removes) {
             unbind(c, q->key, object);
@@ -206,27 +199,29 @@ static void queue_flush(ferry *f, void *arg)
         } else if (error == FERRY_ENOENT && !inserts)
             object = 0; /* the element is gone; a later one may have the index */
     }
-    what->known->object = object;
+    known->object = object;
     queue_count(c, q, false);
+    return sent;
 }
 
 static int known_flush(ferry_collection *c, fy_known *known)
 {
-    flush what = {.c = c, .known = known};
     fy_name_queue *q = known->queue;
     uint64_t key = known->key;
-    fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, queue_flush, &what);
+    fy_nowait_begin(c->f);
+    int sent = queue_flush(c, known);
+    fy_nowait_end(c->f);
     if (q->counted)
-        return what.sent;
+        return sent;
     if (q->head != NULL) {
         names_ask(c, key);
-        return what.sent;
+        return sent;
     }
     free(q);
     known->queue = NULL;
     if (known->object == 0)
         fy_table_remove(&c->known, known);
-    return what.sent;
+    return sent;
 }
 
 void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation)

@@ -53,55 +53,45 @@ static int unsent_add(ferry *f, int rank, ferry_object object, const ferry_messa
     return 0;
 }
 
-typedef struct posting {
-    ferry_object object; /* {0}: a request to this rank */
-    const ferry_message *message;
-    int error;
-} posting;
-
-static void section_post(ferry *f, void *arg)
+static bool is_refused(int error)
 {
-    posting *p = arg;
-    p->error = ferry_object_is_none(p->object)
-                   ? ferry_request_send(f, ferry_rank(f), p->message, NULL)
-                   : ferry_object_send(f, p->object, p->message, NULL);
+    return error == FERRY_EAGAIN || error == FERRY_ENOMEM;
+}
+
+/* Sends to the object, or to `rank` if there is none. */
+static int send_now(ferry *f, int rank, ferry_object object, const ferry_message *message)
+{
+    fy_nowait_begin(f);
+    int error = ferry_object_is_none(object) ? ferry_request_send(f, rank, message, NULL)
+                                             : ferry_object_send(f, object, message, NULL);
+    fy_nowait_end(f);
+    return error;
+}
+
+/* Messages that were kept are sent first. */
+static void send_or_keep(ferry *f, int rank, ferry_object object, const ferry_message *message)
+{
+    if (fy_collections_of(f)->unsent != NULL || is_refused(send_now(f, rank, object, message)))
+        (void)unsent_add(f, rank, object, message);
 }
 
 void fy_post(ferry *f, ferry_object object, const ferry_message *message)
 {
-    posting p = {.object = object, .message = message, .error = FERRY_EAGAIN};
-    if (fy_collections_of(f)->unsent == NULL)
-        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, section_post, &p);
-    if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
-        (void)unsent_add(f, -1, object, message);
+    send_or_keep(f, -1, object, message);
 }
 
 void fy_post_here(ferry *f, const ferry_message *message)
 {
-    posting p = {.message = message, .error = FERRY_EAGAIN};
-    if (fy_collections_of(f)->unsent == NULL)
-        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, section_post, &p);
-    if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
-        (void)unsent_add(f, ferry_rank(f), (ferry_object){0}, message);
-}
-
-static void send_on(ferry *f, void *arg)
-{
-    posting *p = arg;
-    const fy_spread *s = fy_collections_of(f)->unsent;
-    p->error = s->rank < 0 ? ferry_object_send(f, s->object, &s->message, NULL)
-                           : ferry_request_send(f, s->rank, &s->message, NULL);
+    send_or_keep(f, ferry_rank(f), (ferry_object){0}, message);
 }
 
 int fy_unsent_flush(fy_collections *all)
 {
     int count = 0;
     while (all->unsent != NULL) {
-        posting p = {.error = 0};
-        fy_run(all->f, FY_DOING_HANDLER, UINT16_MAX, send_on, &p);
-        if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
-            break;
         fy_spread *s = all->unsent;
+        if (is_refused(send_now(all->f, s->rank, s->object, &s->message)))
+            break;
         all->unsent = s->next;
         free(s);
         fy_work_finished(all->f, 1);

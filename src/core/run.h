@@ -59,6 +59,18 @@ static inline void fy_run_end(ferry *f, fy_doing what)
         ((fy_head *)(void *)f)->depth--;
 }
 
+/* Between these two the runtime itself sends as a handler does: no call waits. The account of the
+ * time, and what the rank is doing, stay as they are. */
+static inline void fy_nowait_begin(ferry *f)
+{
+    ((fy_head *)(void *)f)->depth++;
+}
+
+static inline void fy_nowait_end(ferry *f)
+{
+    ((fy_head *)(void *)f)->depth--;
+}
+
 /* fy_run of a task opens a batch unless one is open, and closes it when enough time has passed.
  * While a batch is open, the next task costs less, if it runs immediately. Otherwise fy_batch_end
  * is called before anything else is done. */
