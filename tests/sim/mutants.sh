@@ -9,8 +9,9 @@
 #   finds those, at no cost of waiting, and the unchanged sources keep to it.
 # - loss (below "find=loss"): core/loss.c and its callers, which tell of deaths and other losses.
 #   tests/core/loss_test.c and tests/core/crashing.sh must find them.
-# - boards (below "find=boards"): what ranks tell each other in shared memory. The swarm finds them
-#   too, in programs that preempt.c stops between any two atomic operations.
+# - boards and turns (below "find=fibers"): what ranks tell each other in shared memory. The swarm
+#   finds the first too, and turns.sh the others, in programs that are stopped between any two atomic
+#   operations (tests/interleave).
 #
 # The table of losses leaves out lines that another line makes up for. These are the look of collective_board.c
 # and of fy_progress while a collective waits, and that of a quiescence at its start and later.
@@ -18,7 +19,7 @@
 # `make test` runs the quick ones with the library that is built already; `make soak` all, with one
 # that has assertions. `lines` only looks whether each mutant has its line.
 #
-#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|boards|all|lines [LIBRARY]]
+#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|boards|turns|all|lines [LIBRARY]]
 set -u
 ferry=$1 source=$2 only=${3:-quick} library=${4:-}
 seeds=200
@@ -33,31 +34,53 @@ flags="-std=c11 -w -D_GNU_SOURCE -I$source/include -I$source/src -I$source/tests
 flags="$flags -I$source/tests/programs"
 libraries='-lpthread -ldl -lm'
 
+# instrumented FILE: the objects of the files whose operations are interleaved, but not that of FILE
+instrumented()
+{
+    for part in rest quiesce collective_board send request; do
+        echo core/$part
+    done >"$scratch/parts"
+    [ $find = fibers ] || for part in send receive news wait; do
+        echo port/shm/$part
+    done >>"$scratch/parts"
+    while read -r part; do
+        object=$scratch/$(echo "$part" | tr / _).o
+        # shellcheck disable=SC2086
+        [ -f "$object" ] || cc $flags -fsanitize=thread -c "$source/src/$part.c" -o "$object" || return 1
+        [ "$1" = "src/$part.c" ] || printf '%s ' "$object"
+    done <"$scratch/parts"
+}
+
+# wraps: what the linker replaces, as tests/interleave/CMakeLists.txt has it
+wraps()
+{
+    for name in $(tr '\n' ' ' <"$source/tests/interleave/CMakeLists.txt" |
+        sed "s/.*set(wrapped_$find \([^)]*\)).*/\1/"); do
+        echo "-Wl,--wrap=$name"
+    done
+}
+
 # build [MUTANT.c FOLDER]: the programs, with what stands in a source of that folder instead
 build()
 {
     mutant=
     if [ $# -gt 0 ]; then
         mutant=$scratch/mutant.o
-        [ $find = boards ] && instrument='-fsanitize=thread' || instrument=
+        case $find in fibers | turns) instrument=-fsanitize=thread ;; *) instrument= ;; esac
         # shellcheck disable=SC2086
         cc $flags $instrument -iquote "$2" -c "$1" -o "$mutant" || return 1
     fi
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086,SC2046
     case $find in
     swarm)
         cc $flags $mutant "$source/tests/sim/$program.c" "$scratch/libferry.a" $libraries \
             -o "$scratch/$program"
         ;;
-    boards)
-        others=
-        for part in rest collective_board; do
-            [ "${file:-}" = src/core/$part.c ] && continue
-            cc $flags -fsanitize=thread -c "$source/src/core/$part.c" -o "$scratch/$part.o" || return 1
-            others="$others $scratch/$part.o"
-        done
-        cc $flags $mutant $others "$source/tests/sim/preempt.c" "$source/tests/sim/$program.c" \
-            -Wl,--wrap=fy_sim_run "$scratch/libferry.a" $libraries -o "$scratch/$program"
+    fibers | turns)
+        others=$(instrumented "${file:-}") &&
+            cc $flags $mutant $others "$source/tests/interleave/stores.c" \
+                "$source/tests/interleave/$find.c" "$source/tests/$program.c" $(wraps) \
+                "$scratch/libferry.a" $libraries -o "$scratch/${program##*/}"
         ;;
     loss)
         cc $flags $mutant "$source/tests/programs/crashing.c" "$scratch/libferry.a" $libraries \
@@ -89,10 +112,18 @@ find_mutant()
 {
     ranks=$1
     shift
-    [ $find = loss ] && { find_loss; return; }
-    # shellcheck disable=SC2086
-    ! "$ferry" swarm --no-shrink $options $limits -n "$ranks" --seeds 1..$seeds \
-        "$scratch/$program" "$@" 2>&1
+    case $find in
+    loss) find_loss ;;
+    turns)
+        ! TESTS_WHOLE=1 sh "$source/tests/interleave/turns.sh" "$ranks" $seeds \
+            "$scratch/${program##*/}" "$@" 2>&1
+        ;;
+    *)
+        # shellcheck disable=SC2086
+        ! "$ferry" swarm --no-shrink $options $limits -n "$ranks" --seeds 1..$seeds \
+            "$scratch/${program##*/}" "$@" 2>&1
+        ;;
+    esac
 }
 
 # mutant NAME FILE OLD NEW [RANKS [ARGUMENT]...]: OLD is a fixed string of one line of FILE; the
@@ -259,8 +290,8 @@ mutant collective_begins src/core/collective_calls.c 'fy_collective_look_lost(f,
 mutant bury_untold src/core/peer.c '    fy_loss_of_rank(f, rank, died);' ';'
 mutant progress_looks src/core/progress.c 'if (f->collectives.first != NULL && fy_loss_is_due(f))' 'if (0)'
 
-find=boards sort=boards options='--net memory'
-program=rounds
+find=fibers sort=boards options='--net memory'
+program=sim/rounds
 rest=src/core/rest.c board=src/core/collective_board.c
 mutant line_early $board 'kept->number, memory_order_release);' 'kept->number, memory_order_relaxed);' 4
 mutant sleeper_unseen $board 'atomic_store(waiting, 1);' \
@@ -270,8 +301,19 @@ mutant state_early $rest 'state + REST_AT_REST, memory_order_release' \
     'state + REST_AT_REST, memory_order_relaxed' 4
 mutant work_unread $rest 'return all && created == finished' 'return all' 4
 mutant finished_late $rest 'finished = sum_finished(f);' 'finished = 0;' 4
-program=workload
+program=sim/workload
 mutant rest_unread $rest 'return all && created == finished' 'return created == finished' 4
-program=lost
+program=sim/lost
 mutant rest_deaf src/core/quiesce.c '    (void)fy_progress(f, true);' '    ;' 4
+
+find=turns sort=turns options=
+program=programs/pingpong
+wait=src/port/shm/wait.c
+mutant barrier_left $wait '(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED' \
+    '(void)(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED' 2
+mutant asleep_late $wait 'atomic_store(&p->self->app_asleep, 1);' \
+    'atomic_store_explicit(&p->self->app_asleep, 1, memory_order_relaxed);' 2
+mutant fence_unasked $wait 'atomic_fetch_or(&p->self->state, SHM_NEEDS_FENCE);' ';' 2
+mutant turn_early src/port/shm/send.c 'atomic_store(&slot->turn, turn);' \
+    'atomic_store_explicit(&slot->turn, turn, memory_order_relaxed);' 2
 exit "$failures"

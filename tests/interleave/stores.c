@@ -1,19 +1,13 @@
-/* Goal: what ranks tell each other by their boards holds wherever a rank is stopped, and however
- * late its stores are seen. Method: the files that use boards are compiled for ThreadSanitizer,
- * whose library this file stands in for. So it is called at every atomic operation. There the seed
- * stops the rank for a moment, or for long, and the others go on. A store to a board is held back
- * until a fence, a call of the port or the seed lets it out. A relaxed store may come out before
- * earlier ones. Programs that are linked with this are run by `ferry swarm --net memory`. */
+#include "stores.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "port/sim/world.h"
 
-enum { STREAM = 77, STORES_MAX = 8, DRAIN_ODDS = 4 };
-enum { SHORT_NS = 300, LONG_NS = 3000000, LONG_ODDS = 4 };
+enum { STREAM = 77, STORES_MAX = 8, DRAIN_ODDS = 4, HOLDS_ODDS = 6 };
 
-/* How often a rank is stopped, of so many operations one; the seed draws one of them. */
+/* An actor is stopped at one of so many steps; the seed draws which. */
 static const uint64_t odds[] = {3, 12, 60, 400, 3000};
 
 typedef struct store {
@@ -31,36 +25,37 @@ typedef struct buffer {
     bool fence; /* since the last store */
 } buffer;
 
-static fy_world *world;
 static buffer *buffers;
+static int buffer_count;
 static fy_random random_state;
 static uint64_t stop_odds;
-static bool crowded;
-static fy_port_ops real;
-static fy_port_main *real_main;
-static void *real_arg;
 
-static uint64_t draw(uint64_t below)
+void stores_open(int actors, uint64_t seed)
 {
-    return fy_random_below(&random_state, below);
+    buffers = calloc((size_t)actors, sizeof(*buffers));
+    if (buffers == NULL)
+        abort();
+    buffer_count = actors;
+    fy_random_init(&random_state, seed, STREAM);
+    stop_odds = odds[stores_draw(sizeof(odds) / sizeof(odds[0]))];
 }
 
-static buffer *buffer_of(const fy_actor *actor)
+void stores_close(void)
 {
-    return &buffers[actor->rank->rank * FY_THREADS + (int)actor->thread];
+    free(buffers);
+    buffers = NULL;
+    buffer_count = 0;
 }
 
-/* The actor whose program runs; NULL: the simulator itself does. */
-static fy_actor *running(void)
+uint64_t stores_draw(uint64_t bound)
 {
-    fy_actor *actor = world == NULL ? NULL : world->running;
-    return actor == NULL || actor->inside || world->ended ? NULL : actor;
+    return fy_random_below(&random_state, bound);
 }
 
-static bool is_on_board(const volatile void *at)
+bool stores_draw_stop(int actor)
 {
-    uintptr_t offset = (uintptr_t)at - (uintptr_t)world->boards;
-    return offset < (size_t)world->rank_count * FY_BOARD_BYTES;
+    bool often = buffers[actor].count > 0 && stop_odds > HOLDS_ODDS;
+    return stores_draw(often ? HOLDS_ODDS : stop_odds) == 0;
 }
 
 static void write_now(volatile void *at, uint64_t value, size_t size_bytes)
@@ -94,42 +89,36 @@ static void let_out(buffer *b, int i)
         b->stores[i] = b->stores[i + 1];
 }
 
-static void let_all_out(buffer *b)
+void stores_let_out(int actor)
 {
+    buffer *b = &buffers[actor];
     while (b->count > 0)
         let_out(b, 0);
     b->fence = false;
 }
 
-/* Between two operations: lets a store out, or stops the rank. */
-static void step(void)
+/* Between two operations: lets a store out, and may stop the actor. Returns the actor, or -1. */
+static int step(void)
 {
-    fy_actor *actor = running();
-    if (actor == NULL)
-        return;
-    buffer *any = &buffers[draw((uint64_t)world->rank_count * FY_THREADS)];
-    int i = any->count == 0 ? 0 : (int)draw((uint64_t)any->count);
-    if (any->count > 0 && draw(DRAIN_ODDS) == 0 && may_pass(any, i))
+    int actor = interleave_actor();
+    if (actor < 0)
+        return -1;
+    buffer *any = &buffers[stores_draw((uint64_t)buffer_count)];
+    int i = any->count == 0 ? 0 : (int)stores_draw((uint64_t)any->count);
+    if (any->count > 0 && stores_draw(DRAIN_ODDS) == 0 && may_pass(any, i))
         let_out(any, i);
-    if (draw(stop_odds) != 0)
-        return;
-    bool is_long = draw(LONG_ODDS) == 0;
-    if (is_long) /* another thread has its processor */
-        let_all_out(buffer_of(actor));
-    actor->inside = true;
-    fy_actor_preempt(actor, 1 + draw(is_long ? LONG_NS : SHORT_NS));
-    actor->inside = false;
+    interleave_step(actor);
+    return actor;
 }
 
 static void put(volatile void *at, uint64_t value, size_t size_bytes, int order)
 {
-    step();
-    const fy_actor *actor = running();
-    buffer *b = actor == NULL || !is_on_board(at) ? NULL : buffer_of(actor);
-    if (b == NULL) {
+    int actor = step();
+    if (actor < 0 || !interleave_shares(at)) {
         write_now(at, value, size_bytes);
         return;
     }
+    buffer *b = &buffers[actor];
     if (b->count == STORES_MAX)
         let_out(b, 0);
     b->stores[b->count++] = (store){.at = at,
@@ -139,15 +128,15 @@ static void put(volatile void *at, uint64_t value, size_t size_bytes, int order)
                                     .fenced = b->fence};
     b->fence = false;
     if (order == __ATOMIC_SEQ_CST)
-        let_all_out(b);
-    step();
+        stores_let_out(actor);
+    (void)step();
 }
 
 /* The actor's own store that nobody else has seen; NULL: there is none. */
 static const store *find(const volatile void *at)
 {
-    const fy_actor *actor = running();
-    const buffer *b = actor == NULL ? NULL : buffer_of(actor);
+    int actor = interleave_actor();
+    const buffer *b = actor < 0 ? NULL : &buffers[actor];
     for (int i = b == NULL ? 0 : b->count; i > 0; i--)
         if (b->stores[i - 1].at == at)
             return &b->stores[i - 1];
@@ -157,10 +146,9 @@ static const store *find(const volatile void *at)
 /* Before an operation that changes what it reads: it reads what all see. */
 static void change(void)
 {
-    step();
-    const fy_actor *actor = running();
-    if (actor != NULL)
-        let_all_out(buffer_of(actor));
+    int actor = step();
+    if (actor >= 0)
+        stores_let_out(actor);
 }
 
 /* The compiler calls these for operations on so many bits. */
@@ -202,6 +190,7 @@ static void change(void)
     CHANGE(BITS, fetch_sub, __atomic_fetch_sub)                                                    \
     CHANGE(BITS, fetch_and, __atomic_fetch_and)                                                    \
     CHANGE(BITS, fetch_or, __atomic_fetch_or)                                                      \
+    CHANGE(BITS, fetch_xor, __atomic_fetch_xor)                                                    \
     COMPARE(BITS, strong)                                                                          \
     COMPARE(BITS, weak)
 
@@ -213,15 +202,21 @@ ATOMICS(64)
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)
 {
-    step();
-    const fy_actor *actor = running();
-    if (actor == NULL)
+    int actor = step();
+    if (actor < 0)
         return;
     if (order == __ATOMIC_SEQ_CST)
-        let_all_out(buffer_of(actor));
+        stores_let_out(actor);
     else
-        buffer_of(actor)->fence = buffer_of(actor)->count > 0;
-    step();
+        buffers[actor].fence = buffers[actor].count > 0;
+    (void)step();
+}
+
+/* It is for the compiler alone. */
+void __tsan_atomic_signal_fence(int order);
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
 }
 
 /* Nothing happens at plain accesses, nor where functions begin and end. */
@@ -231,6 +226,8 @@ void __tsan_atomic_thread_fence(int order)
     {                                                                                              \
         (void)at;                                                                                  \
     }
+NOTHING(acquire)
+NOTHING(release)
 NOTHING(func_entry)
 NOTHING(read1)
 NOTHING(read2)
@@ -271,99 +268,4 @@ void __tsan_init(void)
 void __tsan_func_exit(void);
 void __tsan_func_exit(void)
 {
-}
-
-/* Calls of the port are seen after what was stored before them. */
-static void let_own_out(void)
-{
-    const fy_actor *actor = running();
-    if (actor != NULL)
-        let_all_out(buffer_of(actor));
-}
-
-static int send_seen(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
-{
-    let_own_out();
-    return real.transport.send(port, thread, lane, rank, frame);
-}
-
-static int send_block_seen(fy_port *port, fy_thread thread, fy_lane lane, int rank,
-                           const fy_frame *frame)
-{
-    let_own_out();
-    return real.heap.send_block(port, thread, lane, rank, frame);
-}
-
-/* Ranks that do not share processors look for a while before they sleep. */
-static void query_either(const fy_port *port, fy_port_info *info)
-{
-    real.transport.query(port, info);
-    info->crowded = crowded;
-}
-
-static void wait_seen(fy_port *port, fy_thread thread, uint64_t deadline_ns)
-{
-    let_own_out();
-    real.transport.wait(port, thread, deadline_ns);
-}
-
-static void rouse_seen(fy_port *port, int rank)
-{
-    let_own_out();
-    real.heap.rouse(port, rank);
-}
-
-static void advance_seen(fy_port *port, uint64_t ns)
-{
-    let_own_out();
-    real.host.advance(port, ns);
-}
-
-static void close_seen(fy_port *port)
-{
-    let_own_out();
-    real.transport.close(port);
-}
-
-static void begin(fy_world *new_world)
-{
-    world = new_world;
-    buffers = calloc((size_t)world->rank_count * FY_THREADS, sizeof(*buffers));
-    if (buffers == NULL)
-        abort();
-    fy_random_init(&random_state, world->options.seed, STREAM);
-    stop_odds = odds[draw(sizeof(odds) / sizeof(odds[0]))];
-    crowded = draw(2) == 0;
-    real = world->ops;
-    world->ops.transport.query = query_either;
-    world->ops.transport.send = send_seen;
-    world->ops.transport.wait = wait_seen;
-    world->ops.transport.close = close_seen;
-    world->ops.host.advance = advance_seen;
-    if (world->boards != NULL) {
-        world->ops.heap.send_block = send_block_seen;
-        world->ops.heap.rouse = rouse_seen;
-    }
-}
-
-static int rank_main(void *arg, fy_port *port)
-{
-    (void)arg;
-    if (world == NULL)
-        begin(fy_sim_rank_of(port)->world);
-    return real_main(real_arg, port);
-}
-
-/* The linker calls these instead of fy_sim_run, and that by the other name. */
-int __real_fy_sim_run(const fy_sim_options *options, fy_port_main *program, void *arg);
-int __wrap_fy_sim_run(const fy_sim_options *options, fy_port_main *program, void *arg);
-int __wrap_fy_sim_run(const fy_sim_options *options, fy_port_main *program, void *arg)
-{
-    real_main = program;
-    real_arg = arg;
-    int status = __real_fy_sim_run(options, rank_main, arg);
-    free(buffers);
-    buffers = NULL;
-    world = NULL;
-    return status;
 }

@@ -1,0 +1,376 @@
+/* Turns: the schedule of ranks that are threads of one process, over the port for shared memory.
+ * Goal: no wake-up is lost, no rank waits for ever and no message is lost, wherever a thread is
+ * stopped and however late its stores are seen (stores.h). Method: the linker puts functions of
+ * this file in place of the system's that wait or tell the time. One thread runs at a time; the
+ * seed (TURNS_SEED) says for how long, and which goes on then. Time is virtual: it passes with each
+ * operation, and when all wait. A thread that sleeps for a second has missed its wake-up, and ends
+ * the process with status 3. So do threads that all wait for each other. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "port/shm/layout.h"
+#include "port/shm/shm.h"
+#include "stores.h"
+
+enum { TURNS_MAX = 64, LOST_STATUS = 3 };
+enum { STEP_NS = 10, CALL_NS = 100, SHORT_BITS = 19, LONG_NS = 3000000, MISSED_NS = 900000000 };
+
+typedef enum turn_state {
+    TURN_READY,
+    TURN_STOPPED, /* goes on at until_ns */
+    TURN_SLEEPS,  /* on the word `waits_for`, until until_ns at the latest */
+    TURN_LOCKED,  /* waits for the mutex `waits_for` */
+    TURN_JOINS,   /* waits for the end of the turn `waits_for` */
+    TURN_ENDED,
+} turn_state;
+
+/* A thread. */
+typedef struct turn {
+    sem_t go;
+    turn_state state;
+    const volatile void *waits_for;
+    uint64_t until_ns;
+    pthread_t thread;
+    void *(*entry)(void *arg);
+    void *arg;
+} turn;
+
+static turn turns[TURNS_MAX];
+static int turn_count;
+static __thread turn *self;
+static uint64_t now_ns = 1000000000;
+static int processors;
+static const fy_segment *segment;
+
+static int number_of(const turn *t)
+{
+    return (int)(t - turns);
+}
+
+int interleave_actor(void)
+{
+    return self == NULL ? -1 : number_of(self);
+}
+
+/* The heaps hold the program's data, and are left out. */
+bool interleave_shares(const volatile void *at)
+{
+    return segment != NULL &&
+           (size_t)((uintptr_t)at - (uintptr_t)segment->base) < segment->heaps_offset;
+}
+
+static _Noreturn void fail(const char *what)
+{
+    static const char *const names[] = {"is ready",          "is stopped", "sleeps",
+                                        "waits for a mutex", "joins",      "has ended"};
+    fprintf(stderr, "turns: at %llu ns %s\n", (unsigned long long)now_ns, what);
+    for (int i = 0; i < turn_count; i++)
+        fprintf(stderr, "turns: thread %d %s\n", i, names[turns[i].state]);
+    fflush(NULL);
+    _exit(LOST_STATUS);
+}
+
+static bool has_time(const turn *t)
+{
+    return t->state == TURN_STOPPED || t->state == TURN_SLEEPS;
+}
+
+/* Lets the thread go on whose time comes first. */
+static turn *pass_time(void)
+{
+    turn *first = NULL;
+    for (turn *t = turns; t < turns + turn_count; t++)
+        if (has_time(t) && (first == NULL || t->until_ns < first->until_ns))
+            first = t;
+    if (first == NULL)
+        fail("all threads wait for each other");
+    if (first->state == TURN_SLEEPS && first->until_ns > now_ns + MISSED_NS)
+        fail("all threads sleep: a wake-up was lost");
+    if (first->until_ns > now_ns)
+        now_ns = first->until_ns;
+    first->state = TURN_READY;
+    return first;
+}
+
+static turn *choose(void)
+{
+    int ready = 0;
+    for (turn *t = turns; t < turns + turn_count; t++) {
+        if (has_time(t) && t->until_ns <= now_ns)
+            t->state = TURN_READY;
+        ready += t->state == TURN_READY;
+    }
+    if (ready == 0)
+        return pass_time();
+    uint64_t which = stores_draw((uint64_t)ready);
+    for (turn *t = turns;; t++)
+        if (t->state == TURN_READY && which-- == 0)
+            return t;
+}
+
+/* Lets a thread go on, perhaps this one. */
+static void pass(void)
+{
+    turn *next = choose(), *own = self;
+    if (next == own)
+        return;
+    sem_post(&next->go);
+    if (own->state != TURN_ENDED)
+        while (sem_wait(&own->go) != 0)
+            continue;
+}
+
+/* Its stores stay where they are. */
+static void stop(turn_state state, const volatile void *waits_for, uint64_t until_ns)
+{
+    self->state = state;
+    self->waits_for = waits_for;
+    self->until_ns = until_ns;
+    pass();
+}
+
+static void rest(turn_state state, const volatile void *waits_for, uint64_t until_ns)
+{
+    stores_let_out(number_of(self));
+    stop(state, waits_for, until_ns);
+}
+
+static void wake_all(turn_state state, const volatile void *waits_for)
+{
+    for (turn *t = turns; t < turns + turn_count; t++)
+        if (t->state == state && t->waits_for == waits_for)
+            t->state = TURN_READY;
+}
+
+void interleave_step(int actor)
+{
+    now_ns += STEP_NS;
+    if (!stores_draw_stop(actor))
+        return;
+    uint64_t kind = stores_draw(8);
+    if (kind == 0) /* another thread has its processor */
+        rest(TURN_STOPPED, NULL, now_ns + stores_draw(LONG_NS));
+    else if (kind < 4)
+        stop(TURN_STOPPED, NULL, now_ns + (UINT64_C(1) << stores_draw(SHORT_BITS)));
+    else
+        pass();
+}
+
+/* A call of the system. */
+static void enter(void)
+{
+    now_ns += CALL_NS;
+    stores_let_out(number_of(self));
+}
+
+static turn *turn_add(void)
+{
+    if (turn_count == TURNS_MAX)
+        fail("there are too many threads");
+    turn *t = &turns[turn_count++];
+    if (sem_init(&t->go, 0, 0) != 0)
+        abort();
+    return t;
+}
+
+static void begin(void)
+{
+    const char *seed = getenv("TURNS_SEED");
+    stores_open(TURNS_MAX, seed == NULL ? 1 : strtoull(seed, NULL, 10));
+    processors = stores_draw(2) == 0 ? 1 : TURNS_MAX;
+    self = turn_add();
+}
+
+static void *run(void *arg)
+{
+    turn *t = arg;
+    while (sem_wait(&t->go) != 0)
+        continue;
+    self = t;
+    void *result = t->entry(t->arg);
+    stores_let_out(number_of(t));
+    wake_all(TURN_JOINS, t);
+    t->state = TURN_ENDED;
+    pass();
+    return result;
+}
+
+/* The linker calls these by the names of the functions that they replace, and those by the other
+ * names. */
+int __real_pthread_create(pthread_t *out, const pthread_attr_t *attributes,
+                          void *(*entry)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes,
+                          void *(*entry)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes,
+                          void *(*entry)(void *arg), void *arg)
+{
+    if (turn_count == 0)
+        begin();
+    turn *t = turn_add();
+    t->entry = entry;
+    t->arg = arg;
+    int error = __real_pthread_create(&t->thread, attributes, run, t);
+    *out = t->thread;
+    if (error != 0)
+        fail("a thread cannot be started");
+    return 0;
+}
+
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    for (turn *t = turns; t < turns + turn_count; t++)
+        while (t != self && t->thread == thread && t->state != TURN_ENDED)
+            rest(TURN_JOINS, t, 0);
+    return __real_pthread_join(thread, result);
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    if (self == NULL)
+        return __real_pthread_mutex_lock(mutex);
+    enter();
+    interleave_step(number_of(self));
+    while (pthread_mutex_trylock(mutex) != 0)
+        rest(TURN_LOCKED, mutex, 0);
+    return 0;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    if (self != NULL)
+        enter();
+    int error = __real_pthread_mutex_unlock(mutex);
+    if (self == NULL)
+        return error;
+    wake_all(TURN_LOCKED, mutex);
+    interleave_step(number_of(self));
+    return error;
+}
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+    if (self == NULL)
+        return __real_sched_yield();
+    enter();
+    pass();
+    return 0;
+}
+
+int __wrap_sched_getaffinity(pid_t process, size_t size_bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t process, size_t size_bytes, cpu_set_t *set)
+{
+    (void)process;
+    CPU_ZERO_S(size_bytes, set);
+    for (int i = 0; i < (processors == 0 ? 1 : processors); i++)
+        CPU_SET_S((size_t)i, size_bytes, set);
+    return 0;
+}
+
+static void tell_time(struct timespec *out)
+{
+    now_ns += STEP_NS;
+    out->tv_sec = (time_t)(now_ns / 1000000000u);
+    out->tv_nsec = (long)(now_ns % 1000000000u);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    if (clock == CLOCK_REALTIME)
+        return __real_clock_gettime(clock, out);
+    tell_time(out);
+    return 0;
+}
+
+static uint64_t time_of(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until,
+                           struct timespec *rest_of_it);
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until,
+                           struct timespec *rest_of_it)
+{
+    (void)clock;
+    (void)rest_of_it;
+    uint64_t until_ns = time_of(until) + (flags == TIMER_ABSTIME ? 0 : now_ns);
+    if (self != NULL)
+        rest(TURN_STOPPED, NULL, until_ns);
+    return 0;
+}
+
+static long futex_wait(uint32_t *word, uint32_t value, const struct timespec *until)
+{
+    /* seq_cst: as the system looks */
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value) {
+        errno = EAGAIN;
+        return -1;
+    }
+    rest(TURN_SLEEPS, word, time_of(until));
+    return 0;
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (self == NULL || (number != SYS_futex && number != SYS_membarrier))
+        return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    enter();
+    interleave_step(number_of(self));
+    if (number == SYS_membarrier) {
+        for (int i = 0; i < turn_count; i++)
+            stores_let_out(i);
+        return a[0] == MEMBARRIER_CMD_QUERY ? MEMBARRIER_CMD_GLOBAL_EXPEDITED : 0;
+    }
+    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+        return futex_wait((uint32_t *)a[0], (uint32_t)a[2], (const struct timespec *)a[3]);
+    wake_all(TURN_SLEEPS, (const volatile void *)a[0]);
+    return 0;
+}
+
+int __real_fy_segment_map(int fd, fy_segment **out);
+int __wrap_fy_segment_map(int fd, fy_segment **out);
+int __wrap_fy_segment_map(int fd, fy_segment **out)
+{
+    int error = __real_fy_segment_map(fd, out);
+    if (error == 0)
+        segment = *out;
+    return error;
+}
+
+void __real_fy_segment_unmap(fy_segment *old);
+void __wrap_fy_segment_unmap(fy_segment *old);
+void __wrap_fy_segment_unmap(fy_segment *old)
+{
+    for (int i = 0; i < turn_count; i++)
+        stores_let_out(i);
+    segment = NULL;
+    __real_fy_segment_unmap(old);
+}
