@@ -355,8 +355,8 @@ typedef enum ferry_reduction {
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
-/* Returns when no request, no object message and no object is in flight (objects that the program
- * carries do not count), and no task is left anywhere. Runs handlers and tasks until then. Tracked
+/* Returns when no request, put, update, object message or object is in flight (objects that the
+ * program carries do not count), and no task is left. Runs handlers and tasks until then. Tracked
  * operations have been reported (docs/messages.md). Collective, repeatable. FERRY_ECANCELED:
  * ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or ended before the others.
  * FERRY_ELOST: a message was damaged, or its target has no such handler. FERRY_EINVAL: ranks have

@@ -355,6 +355,20 @@ int fy_work_arrives(ferry *f, int rank, uint64_t count)
     return 0;
 }
 
+void fy_work_goes(ferry *f, int rank)
+{
+    if (fy_work_leaves(f, rank, 1) == 0)
+        fy_work_created(f, 1);
+}
+
+int fy_work_comes(ferry *f, int rank)
+{
+    int error = fy_work_arrives(f, rank, 1);
+    if (error == 0)
+        fy_work_finished(f, 1);
+    return error;
+}
+
 int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg)
 {
     f->peers.fn = fn;

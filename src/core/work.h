@@ -40,6 +40,11 @@ void fy_work_shipped(ferry *f, uint64_t count);
 FY_SHARED int fy_work_leaves(ferry *f, int rank, uint64_t count);
 FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 
+/* A message that is work until it has arrived went to `rank`, or has come from it: it is finished
+ * there and then. FERRY_ENOMEM: not counted, and to be taken later. [application thread] */
+void fy_work_goes(ferry *f, int rank);
+int fy_work_comes(ferry *f, int rank);
+
 /* An object has moved to `rank`, with `count` units of work (fy_work_leaves). The second function:
  * an object has come from `rank`, which has a record. FERRY_ENOMEM: not counted. */
 int fy_move_leaves(ferry *f, int rank, uint64_t count);

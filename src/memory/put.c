@@ -10,11 +10,13 @@
 
 #include "core/fail.h"
 #include "core/outgoing.h"
+#include "core/work.h"
 #include "memory/state.h"
 
-/* A frame's handler field: PUT_LAST for the piece that ends the operation, PUT_PIECE for others.
- * Words: address of the piece, address and size of the whole. */
-enum { PUT_PIECE, PUT_LAST, PUT_WORDS = 3 };
+/* A frame's handler field: PUT_LAST for the piece that ends the operation, PUT_COUNTED for the last
+ * piece of an untracked put, PUT_PIECE for others. Words: address of the piece, address and size of
+ * the whole. */
+enum { PUT_PIECE, PUT_LAST, PUT_COUNTED, PUT_WORDS = 3 };
 
 /* The piece of a put that starts at byte `sent`. */
 static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_put_how *how)
@@ -22,10 +24,13 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_p
     uintptr_t target = (uintptr_t)what->target;
     size_t left = what->size_bytes - sent;
     size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
+    bool ends = piece == left && how->part != FY_PUT_PART;
     return (fy_frame){
         .kind = FY_KIND_PUT,
         .word_count = PUT_WORDS,
-        .handler = piece == left && how->part != FY_PUT_PART ? PUT_LAST : PUT_PIECE,
+        .handler = !ends          ? PUT_PIECE
+                   : how->op != 0 ? PUT_LAST
+                                  : PUT_COUNTED,
         .op = how->op,
         .tag = how->tag,
         .words = {target + sent, target, what->size_bytes},
@@ -34,24 +39,20 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_p
     };
 }
 
-/* Several pieces. FERRY_EAGAIN comes only before the first of them has left. */
-static __attribute__((noinline)) int put_long(ferry *f, int rank, const ferry_piece *what,
-                                              const fy_put_how *how)
-{
-    int error = how->part == FY_PUT_WHOLE ? fy_check_room(f, "put") : 0;
-    for (size_t sent = 0; sent < what->size_bytes && error == 0; sent += FY_PIECE_BYTES) {
-        const fy_frame frame = piece_of(what, sent, how);
-        error = fy_send_paced(f, rank, &frame, NULL);
-    }
-    return error;
-}
-
+/* FERRY_EAGAIN comes only before the first piece has left. */
 int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how *how)
 {
-    if (what->size_bytes > FY_PIECE_BYTES)
-        return put_long(f, rank, what, how);
-    const fy_frame frame = piece_of(what, 0, how);
-    return fy_send_paced(f, rank, &frame, how->part == FY_PUT_WHOLE ? "put" : NULL);
+    bool whole = how->part == FY_PUT_WHOLE, one = what->size_bytes <= FY_PIECE_BYTES;
+    int error = whole && !one ? fy_check_room(f, "put") : 0;
+    for (size_t sent = 0; error == 0; sent += FY_PIECE_BYTES) {
+        const fy_frame frame = piece_of(what, sent, how);
+        error = fy_send_paced(f, rank, &frame, whole && one ? "put" : NULL);
+        if (error == 0 && frame.handler == PUT_COUNTED)
+            fy_work_goes(f, rank);
+        if (what->size_bytes - sent <= FY_PIECE_BYTES)
+            break;
+    }
+    return error;
 }
 
 static __attribute__((noinline)) int put_slowly(ferry *f, int rank, const ferry_piece *what,
@@ -101,12 +102,13 @@ int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_
 static bool put_fits(ferry *f, const fy_frame *frame)
 {
     uint64_t at = frame->words[0], base = frame->words[1], size = frame->words[2];
-    return frame->handler <= PUT_LAST && at >= base && at - base <= size &&
+    return frame->handler <= PUT_COUNTED && at >= base && at - base <= size &&
            frame->size_bytes <= size - (at - base) &&
            fy_memory_is_open(f, (const void *)(uintptr_t)base, size);
 }
 
-void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64_t words[3])
+__attribute__((cold)) void fy_put_answer_send(ferry *f, int source, fy_put_answer answer,
+                                              const uint64_t words[3])
 {
     const fy_frame frame = {.kind = FY_KIND_PUT_ANSWER,
                             .word_count = PUT_WORDS,
@@ -115,7 +117,7 @@ void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64
     fy_op_tell(f, source, &frame);
 }
 
-fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
+__attribute__((cold)) fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
 {
     uint32_t op = (uint32_t)frame->words[0];
     if (frame->word_count != PUT_WORDS || frame->handler >= FY_PUT_ANSWERS) {
@@ -132,20 +134,20 @@ fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-static void put_refuse(ferry *f, int source, const fy_frame *frame)
+static __attribute__((cold)) void put_refuse(ferry *f, int source, const fy_frame *frame)
 {
     /* An untracked put is answered for its last piece alone: one log line at the source is enough.
      */
-    if (frame->op != 0 || frame->handler == PUT_LAST)
+    if (frame->op != 0 || frame->handler != PUT_PIECE)
         fy_put_answer_send(f, source, FY_PUT_REFUSED,
                            (const uint64_t[]){frame->op, frame->words[1], frame->words[2]});
 }
 
 /* Answers a put that is kept for a later poll. Its source need not wait until then: no rank can see
  * memory as it was before (tags.h). */
-bool fy_put_hold(ferry *f, int source, fy_frame *frame)
+__attribute__((cold)) bool fy_put_hold(ferry *f, int source, fy_frame *frame)
 {
-    if (frame->word_count != PUT_WORDS)
+    if (frame->word_count != PUT_WORDS || frame->handler == PUT_COUNTED)
         return true;
     bool good = put_fits(f, frame);
     if (!good)
@@ -163,6 +165,8 @@ fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_TAKEN;
     }
     if (!fy_op_end_reserve(f))
+        return FY_LEAVE;
+    if (frame->handler == PUT_COUNTED && fy_work_comes(f, source) != 0)
         return FY_LEAVE;
     if (!put_fits(f, frame)) {
         put_refuse(f, source, frame);

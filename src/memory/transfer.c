@@ -65,8 +65,8 @@ static int send_call(ferry *f, int rank, const order *o)
                             .words = {(uintptr_t)o->data, o->size_bytes, call->argument,
                                       o->tells && (o->op & FY_OP_ON_ARRIVAL) == 0}};
     int error = fy_send_paced(f, rank, &frame, NULL);
-    if (error == 0 && fy_work_leaves(f, rank, 1) == 0)
-        fy_work_created(f, 1);
+    if (error == 0)
+        fy_work_goes(f, rank);
     return error;
 }
 

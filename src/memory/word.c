@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "core/outgoing.h"
+#include "core/work.h"
 #include "memory/state.h"
 
 /* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a request: address or
@@ -50,7 +51,9 @@ static int word_ask(ferry *f, const query *q, uint64_t *out, const ferry_track *
     (void)fy_op_hold(f, op, true);
     int error = fy_send_paced(f, q->rank, &frame, q->name);
     (void)fy_op_hold(f, op, false);
-    if (error != 0 && index != NOBODY) {
+    if (error == 0 && index == NOBODY) {
+        fy_work_goes(f, q->rank);
+    } else if (error != 0 && index != NOBODY) {
         fy_call_slot_give(w, index);
         fy_op_drop(f, op);
     }
@@ -192,7 +195,8 @@ static fy_verdict take_query(ferry *f, int source, const fy_frame *frame)
 {
     /* Memory for the answer comes first: a frame that is left is delivered again, and the change
      * must not be made twice. */
-    if (frame->words[3] != NOBODY && !fy_op_end_reserve(f))
+    bool answers = frame->words[3] != NOBODY;
+    if (answers ? !fy_op_end_reserve(f) : fy_work_comes(f, source) != 0)
         return FY_LEAVE;
     fy_frame answer = {.kind = FY_KIND_WORD,
                        .word_count = ANSWER_WORDS,
@@ -201,7 +205,7 @@ static fy_verdict take_query(ferry *f, int source, const fy_frame *frame)
                        .words = {frame->words[3]}};
     int error = answer_to(f, frame, &answer.words[1]);
     answer.words[2] = (uint64_t)(int64_t)error;
-    if (frame->words[3] != NOBODY)
+    if (answers)
         fy_op_tell(f, source, &answer);
     else if (error != 0)
         fy_memory_log(f);
