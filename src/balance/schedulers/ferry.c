@@ -150,14 +150,13 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* In steps each task changes the load. If tasks are tiny, the coordinator is told only of twice as
- * much. It learns that there is less when it asks in vain. */
-static bool step_report_is_due(const ferry_policy *p, uint32_t now)
+/* In steps each task changes the load. If tasks are tiny, only a change by a factor of 2 counts. */
+static bool weighs_otherwise(const ferry_policy *p)
 {
+    float now = heaviest(p), then = p->reported_heaviest;
     if (fy_measure_is_tiny(&p->measure))
-        return now != 0 && (p->reported == 0 || heaviest(p) > 2 * p->reported_heaviest);
-    return (now == 0) != (p->reported == 0) ||
-           fy_coordinator_weighs_otherwise(heaviest(p), p->reported_heaviest);
+        return now > 2 * then || then > 2 * now;
+    return fy_coordinator_weighs_otherwise(now, then);
 }
 
 /* Whether to tell the coordinator of a change. Each message wakes a helper, as a rule. If there is
@@ -168,7 +167,7 @@ static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
     if (p->measure.steps)
-        return step_report_is_due(p, now);
+        return (now == 0) != (p->reported == 0) || weighs_otherwise(p);
     if (fy_measure_is_short(&p->measure))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
     if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
