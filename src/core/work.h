@@ -40,8 +40,9 @@ void fy_work_shipped(ferry *f, uint64_t count);
 FY_SHARED int fy_work_leaves(ferry *f, int rank, uint64_t count);
 FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 
-/* A message that is work until it has arrived went to `rank`, or has come from it: it is finished
- * there and then. FERRY_ENOMEM: not counted, and to be taken later. [application thread] */
+/* fy_work_goes: a message was sent to `rank`, which has a record, and is work until it arrives.
+ * fy_work_comes: it has arrived from `rank`, and its work is finished. FERRY_ENOMEM: nothing was
+ * counted, so the frame must come again. [application thread] */
 void fy_work_goes(ferry *f, int rank);
 int fy_work_comes(ferry *f, int rank);
 

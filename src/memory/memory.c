@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "core/membership.h"
+#include "core/peer.h"
 #include "memory/state.h"
 
 static int open_memory(ferry *f, const ferry_options *options)
@@ -184,6 +185,9 @@ int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, co
         return fy_memory_refused(f, call, rank, (uintptr_t)remote, size_bytes);
     if (size_bytes > FY_UNCHECKED_BYTES && !fy_memory_is_mapped(local, size_bytes))
         return fy_memory_refuse_here(f, call, local, size_bytes);
+    /* Without it, what is sent could not be counted as work. */
+    if (fy_peer_of(f, rank) == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "%s: no memory", call);
     return 0;
 }
 

@@ -303,10 +303,10 @@ mutant work_unread $rest 'return all && created == finished' 'return all' 4
 mutant finished_late $rest 'finished = sum_finished(f);' 'finished = 0;' 4
 program=sim/workload
 mutant rest_unread $rest 'return all && created == finished' 'return created == finished' 4
-program=sim/lost
+program=sim/lost seeds=600
 mutant rest_deaf src/core/quiesce.c '    (void)fy_progress(f, true);' '    ;' 4
 
-find=turns sort=turns options=
+find=turns sort=turns options= seeds=200
 program=programs/pingpong
 wait=src/port/shm/wait.c
 mutant barrier_left $wait '(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED' \

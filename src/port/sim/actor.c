@@ -224,7 +224,7 @@ void fy_actor_run(fy_actor *actor)
         return;
     }
     const fy_actor *preempted = actor->rank->preempted;
-    if (preempted != NULL && preempted != actor) { /* which may hold a lock */
+    if (preempted != NULL && preempted != actor) { /* the other may hold a lock */
         fy_events_set(&world->events, &actor->resume, preempted->resume.time_ns);
         return;
     }
