@@ -48,6 +48,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     printf("rank %d: %d servers, %s\n", ferry_rank(f), ferry_percolation_servers(f),
            error == 0 ? "started" : ferry_error_message(f));
+    fflush(stdout);
+    check(f, ferry_barrier(f) == 0, "barrier"); /* the first status other than 0 ends all ranks */
     return error == 0 ? 0 : 4;
 }
 
