@@ -16,18 +16,23 @@ void fy_index_bound(ferry_collection *c)
         c->span[d] = (uint64_t)(c->dense && c->extents[d] < limit ? c->extents[d] : limit) - 1;
         c->span[d] += c->dense ? 0 : (uint64_t)limit;
     }
+    uint64_t scale = 1;
+    c->key_base = 1;
+    for (int d = dims - 1; d >= 0; d--, scale <<= key_bits[dims]) {
+        c->key_scale[d] = scale;
+        c->key_base += scale * (uint64_t)limit;
+    }
 }
 
 uint64_t fy_index_key(const ferry_collection *c, ferry_index index)
 {
-    unsigned bits = key_bits[c->options.dims];
     bool outside = false;
-    uint64_t key = 0;
-    for (int d = 0; d < FY_DIMS; d++)
+    uint64_t key = c->key_base;
+    for (int d = 0; d < FY_DIMS; d++) {
         outside |= (uint64_t)index.at[d] - (uint64_t)c->low[d] > c->span[d];
-    for (int d = 0; d < c->options.dims; d++)
-        key = key << bits | (uint64_t)(index.at[d] + (INT64_C(1) << (bits - 1)));
-    return outside ? 0 : key + 1;
+        key += (uint64_t)index.at[d] * c->key_scale[d];
+    }
+    return outside ? 0 : key;
 }
 
 ferry_index fy_key_index(const ferry_collection *c, uint64_t key)

@@ -137,8 +137,9 @@ struct ferry_collection {
     ferry_object_type type;
     int64_t extents[FY_DIMS]; /* 0: none */
     int64_t low[FY_DIMS];
-    uint64_t span[FY_DIMS]; /* indices have entries from low to low + span */
-    int grid[FY_DIMS];      /* FERRY_MAP_BLOCK: ranks along each dimension */
+    uint64_t span[FY_DIMS];                /* indices have entries from low to low + span */
+    uint64_t key_scale[FY_DIMS], key_base; /* a key is the base and the scaled entries */
+    int grid[FY_DIMS];                     /* FERRY_MAP_BLOCK: ranks along each dimension */
     bool dense, ending;
     fy_table bound, known;
     fy_link elements; /* on this rank; also those that are leaving */

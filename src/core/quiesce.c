@@ -43,8 +43,12 @@
  * out. A wave that is balanced, or finds progress, is followed immediately. */
 enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
 
-/* How long the root waits for the end by the board before it begins waves. */
+/* How long the root waits for the end by the board before each wave that is not balanced yet. */
 enum { BOARD_NS = 1000 * 1000 };
+
+/* A rank writes on the board after a round that has found nothing, or after so many. It takes
+ * longer to write its line and to read the others than to look for the next message. */
+enum { BUSY_ROUNDS = 8 };
 
 /* The gap between the numbers of collectives before and after a change of the group. Ranks on which
  * a call failed that succeeded on others may have made fewer calls. */
@@ -108,7 +112,7 @@ static void begin_pause(ferry *f, bool moved)
 {
     fy_quiescence *q = &f->quiescence;
     uint64_t now = f->head.ops->host.now(f->head.port);
-    if (moved)
+    if (moved && !q->on_board)
         q->unmoved_ns = now;
     uint64_t pause_ns = (now - q->unmoved_ns) / PAUSE_PART;
     if (pause_ns >= PAUSE_MIN_NS)
@@ -291,7 +295,10 @@ static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
         patience->rounds = UINT16_MAX; /* the board was looked at: sleep */
     deadline_ns = next_look_ns(f, deadline_ns, patience);
     if (!rests || !fy_patience_ends(f, patience)) {
-        (void)fy_progress_wait(f, deadline_ns, patience);
+        int rounds = BUSY_ROUNDS;
+        while (fy_progress_wait(f, deadline_ns, patience) > 0 && f->quiescence.on_board &&
+               !f->quiescence.broken && --rounds > 0)
+            continue;
         return;
     }
     if (fy_rest_await(f))
@@ -322,7 +329,8 @@ static int quiesce_run(ferry *f)
             stall_watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
         await_change(f, watches ? s.at_ns : FERRY_FOREVER, &patience);
-        if (is_time_to_look(f, &patience))
+        bool looks = is_time_to_look(f, &patience);
+        if (looks)
             end_pause(f);
         error = fy_loss_check(f, call);
         if (error == 0)
@@ -335,7 +343,7 @@ static int quiesce_run(ferry *f)
             continue;
         bool acted = false;
         fy_control_lock(f);
-        if (is_time_to_look(f, &patience))
+        if (looks)
             tell_where(f);
         error = take_part(f, &acted);
         fy_control_unlock(f);
