@@ -4,7 +4,11 @@
  * this file in place of the system's that wait or tell the time. One thread runs at a time; the
  * seed (TURNS_SEED) says for how long, and which goes on then. Time is virtual: it passes with each
  * operation, and when all wait. A thread that sleeps for a second has missed its wake-up, and ends
- * the process with status 3. So do threads that all wait for each other. */
+ * the process with status 3. So do threads that all wait for each other.
+ *
+ * With TURNS_DEATHS=N up to N ranks die where the seed says: their threads never go on. Some time
+ * later the launcher's mark is set, by the thread that was running. The launcher itself is not
+ * tested, and ends nobody. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -24,6 +28,7 @@
 
 enum { TURNS_MAX = 64, LOST_STATUS = 3 };
 enum { STEP_NS = 10, CALL_NS = 100, SHORT_BITS = 19, LONG_NS = 3000000, MISSED_NS = 900000000 };
+enum { DEATH_BITS = 24, NOTICE_BITS = 20 };
 
 typedef enum turn_state {
     TURN_READY,
@@ -32,10 +37,13 @@ typedef enum turn_state {
     TURN_LOCKED,  /* waits for the mutex `waits_for` */
     TURN_JOINS,   /* waits for the end of the turn `waits_for` */
     TURN_ENDED,
+    TURN_DIES, /* never goes on; nobody has been told yet */
+    TURN_DEAD,
 } turn_state;
 
 /* A thread. */
 typedef struct turn {
+    int rank; /* to which it belongs; -1: the main program, which starts the ranks */
     sem_t go;
     turn_state state;
     const volatile void *waits_for;
@@ -49,6 +57,8 @@ static turn turns[TURNS_MAX];
 static int turn_count;
 static __thread turn *self;
 static uint64_t now_ns = 1000000000;
+static uint64_t dies_ns[TURNS_MAX]; /* by rank; 0: it does not die */
+static int rank_count, deaths, deaths_left;
 static int processors;
 static const fy_segment *segment;
 
@@ -71,8 +81,8 @@ bool interleave_shares(const volatile void *at)
 
 static _Noreturn void fail(const char *what)
 {
-    static const char *const names[] = {"is ready",          "is stopped", "sleeps",
-                                        "waits for a mutex", "joins",      "has ended"};
+    static const char *const names[] = {"is ready", "is stopped", "sleeps", "waits for a mutex",
+                                        "joins",    "has ended",  "dies",   "is dead"};
     fprintf(stderr, "turns: at %llu ns %s\n", (unsigned long long)now_ns, what);
     for (int i = 0; i < turn_count; i++)
         fprintf(stderr, "turns: thread %d %s\n", i, names[turns[i].state]);
@@ -125,6 +135,8 @@ static void pass(void)
     if (next == own)
         return;
     sem_post(&next->go);
+    while (own->state == TURN_DEAD)
+        pause();
     if (own->state != TURN_ENDED)
         while (sem_wait(&own->go) != 0)
             continue;
@@ -152,9 +164,37 @@ static void wake_all(turn_state state, const volatile void *waits_for)
             t->state = TURN_READY;
 }
 
+/* The rank of this thread dies if its time has come. */
+static void die_in_time(void)
+{
+    int rank = self->rank;
+    if (rank < 0 || dies_ns[rank] == 0 || now_ns < dies_ns[rank] || segment == NULL)
+        return;
+    dies_ns[rank] = 0;
+    deaths++;
+    for (turn *t = turns; t < turns + turn_count; t++) {
+        if (t->rank != rank || t->state == TURN_ENDED)
+            continue;
+        stores_let_out(number_of(t));
+        if (t != self)
+            t->state = TURN_DIES;
+    }
+    stop(TURN_STOPPED, NULL, now_ns + (UINT64_C(1) << stores_draw(NOTICE_BITS)));
+    if (shm_state_in(atomic_load(&rank_at(segment->base, (uint32_t)rank)->state)) != SHM_LEFT)
+        fy_controls_mark(segment->base, segment->ranks, (uint32_t)rank, SHM_DEAD);
+    for (turn *t = turns; t < turns + turn_count; t++) {
+        if (t->state == TURN_DIES)
+            t->state = TURN_DEAD;
+        if (t->rank == rank)
+            wake_all(TURN_JOINS, t);
+    }
+    rest(TURN_DEAD, NULL, 0);
+}
+
 void interleave_step(int actor)
 {
     now_ns += STEP_NS;
+    die_in_time();
     if (!stores_draw_stop(actor))
         return;
     uint64_t kind = stores_draw(8);
@@ -178,6 +218,7 @@ static turn *turn_add(void)
     if (turn_count == TURNS_MAX)
         fail("there are too many threads");
     turn *t = &turns[turn_count++];
+    t->rank = self == NULL ? -1 : self->rank;
     if (sem_init(&t->go, 0, 0) != 0)
         abort();
     return t;
@@ -187,8 +228,20 @@ static void begin(void)
 {
     const char *seed = getenv("TURNS_SEED");
     stores_open(TURNS_MAX, seed == NULL ? 1 : strtoull(seed, NULL, 10));
+    const char *most = getenv("TURNS_DEATHS");
+    deaths_left = most == NULL ? 0 : (int)stores_draw(strtoull(most, NULL, 10) + 1);
     processors = stores_draw(2) == 0 ? 1 : TURNS_MAX;
     self = turn_add();
+}
+
+/* The main program starts a rank. */
+static void rank_add(turn *t)
+{
+    t->rank = rank_count++;
+    if (deaths_left == 0 || stores_draw(2) == 0)
+        return;
+    deaths_left--;
+    dies_ns[t->rank] = now_ns + (UINT64_C(1) << stores_draw(DEATH_BITS)) + stores_draw(1000);
 }
 
 static void *run(void *arg)
@@ -219,6 +272,8 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes,
     turn *t = turn_add();
     t->entry = entry;
     t->arg = arg;
+    if (self->rank < 0)
+        rank_add(t);
     int error = __real_pthread_create(&t->thread, attributes, run, t);
     *out = t->thread;
     if (error != 0)
@@ -231,8 +286,11 @@ int __wrap_pthread_join(pthread_t thread, void **result);
 int __wrap_pthread_join(pthread_t thread, void **result)
 {
     for (turn *t = turns; t < turns + turn_count; t++)
-        while (t != self && t->thread == thread && t->state != TURN_ENDED)
+        while (t != self && t->thread == thread && t->state != TURN_ENDED) {
+            if (t->state == TURN_DEAD)
+                return 0;
             rest(TURN_JOINS, t, 0);
+        }
     return __real_pthread_join(thread, result);
 }
 
@@ -365,6 +423,15 @@ int __wrap_fy_segment_map(int fd, fy_segment **out)
     return error;
 }
 
+/* The library's own function for the end of the process would find ranks that are open: the dead.
+ */
+static void end(int status, void *arg)
+{
+    (void)arg;
+    fflush(NULL);
+    _exit(status);
+}
+
 void __real_fy_segment_unmap(fy_segment *old);
 void __wrap_fy_segment_unmap(fy_segment *old);
 void __wrap_fy_segment_unmap(fy_segment *old)
@@ -373,4 +440,6 @@ void __wrap_fy_segment_unmap(fy_segment *old)
         stores_let_out(i);
     segment = NULL;
     __real_fy_segment_unmap(old);
+    if (deaths != 0)
+        (void)on_exit(end, NULL);
 }

@@ -3,8 +3,8 @@
  * target is gone. Requests between the living are handled exactly once and in order. A quiescence
  * covers them all, and ends. Other collectives end with 0 or FERRY_EPEER; ferry_close ends. Method:
  * every rank sends at random from its program and from handlers, in rounds that end with a
- * quiescence. The account of what was sent and handled stands outside the ranks. For the simulator
- * alone. Run as ferry sim -n N -f die=... death, or ferry swarm --all. */
+ * quiescence. The account of what was sent and handled stands outside the ranks. One runs
+ * at a time: ferry sim -n N -f die=... death, ferry swarm --all, or tests/interleave/turns.c. */
 #include "oracle.h"
 
 /* Where a sending is called from: a call may poll before it sends, and handlers that run then send

@@ -22,7 +22,7 @@
 #     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|loss|boards|turns|all|lines [LIBRARY]]
 set -u
 ferry=$1 source=$2 only=${3:-quick} library=${4:-}
-seeds=200
+seeds=200 deaths=
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
@@ -115,7 +115,8 @@ find_mutant()
     case $find in
     loss) find_loss ;;
     turns)
-        ! TESTS_WHOLE=1 sh "$source/tests/interleave/turns.sh" "$ranks" $seeds \
+        # shellcheck disable=SC2086
+        ! env TESTS_WHOLE=1 $deaths sh "$source/tests/interleave/turns.sh" "$ranks" $seeds \
             "$scratch/${program##*/}" "$@" 2>&1
         ;;
     *)
@@ -316,4 +317,7 @@ mutant asleep_late $wait 'atomic_store(&p->self->app_asleep, 1);' \
 mutant fence_unasked $wait 'atomic_fetch_or(&p->self->state, SHM_NEEDS_FENCE);' ';' 2
 mutant turn_early src/port/shm/send.c 'atomic_store(&slot->turn, turn);' \
     'atomic_store_explicit(&slot->turn, turn, memory_order_relaxed);' 2
+program=sim/lost deaths=TURNS_DEATHS=2
+mutant death_untold $wait 'fy_rouse(&peer->app_asleep);' ';' 3
+mutant death_unseen $wait 'atomic_fetch_add(&peer->events, 1);' ';' 3
 exit "$failures"

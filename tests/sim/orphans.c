@@ -5,8 +5,8 @@
  * all that a rank sent have been reported then. Method: every rank sends tracked messages at random
  * to objects that move at random, from its program and from handlers, in rounds that end with a
  * quiescence. The account stands outside the ranks: what was sent, handled and ended, and where the
- * objects are. For the simulator alone. Run as ferry sim -n N -f die=... orphans, or ferry swarm
- * --all. */
+ * objects are. One rank runs at a time: ferry sim -n N -f die=... orphans, ferry swarm --all, or
+ * tests/interleave/turns.c. */
 #include <string.h>
 
 #include "oracle.h"
