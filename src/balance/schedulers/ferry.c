@@ -162,12 +162,12 @@ static bool weighs_otherwise(const ferry_policy *p)
 /* Whether to tell the coordinator of a change. Each message wakes a helper, as a rule. If there is
  * less left, but not nothing, the message is worth that only if there is much less. With short
  * tasks the coordinator is told only that there are many more objects. It learns that there are
- * fewer when it asks in vain. A rank that can give nothing tells that once. */
+ * fewer when it asks in vain. */
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
     if (p->measure.steps)
-        return (now == 0) != (p->reported == 0) || (now != 0 && weighs_otherwise(p));
+        return (now == 0) != (p->reported == 0) || weighs_otherwise(p);
     if (fy_measure_is_short(&p->measure))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
     if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
