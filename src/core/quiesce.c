@@ -43,7 +43,8 @@
  * out. A wave that is balanced, or finds progress, is followed immediately. */
 enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
 
-/* How long the root waits for the end by the board before each wave that is not balanced yet. */
+/* How long the root waits for the end by the board before it begins waves, and again after each
+ * wave that found work. */
 enum { BOARD_NS = 1000 * 1000 };
 
 /* A rank writes on the board after a round that has found nothing, or after so many. It takes
@@ -112,9 +113,9 @@ static void begin_pause(ferry *f, bool moved)
 {
     fy_quiescence *q = &f->quiescence;
     uint64_t now = f->head.ops->host.now(f->head.port);
-    if (moved && !q->on_board)
+    if (moved)
         q->unmoved_ns = now;
-    uint64_t pause_ns = (now - q->unmoved_ns) / PAUSE_PART;
+    uint64_t pause_ns = q->on_board ? BOARD_NS : (now - q->unmoved_ns) / PAUSE_PART;
     if (pause_ns >= PAUSE_MIN_NS)
         q->begin_ns = now + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
 }

@@ -172,6 +172,7 @@ static void die_in_time(void)
         return;
     dies_ns[rank] = 0;
     deaths++;
+    fprintf(stderr, "turns: rank %d dies at %llu ns\n", rank, (unsigned long long)now_ns);
     for (turn *t = turns; t < turns + turn_count; t++) {
         if (t->rank != rank || t->state == TURN_ENDED)
             continue;

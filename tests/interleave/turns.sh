@@ -1,7 +1,8 @@
 #!/bin/sh
 # turns.sh RANKS SEEDS PROGRAM ARGUMENT...: runs a program that is linked with turns.c under the seeds
 # 1 to SEEDS. As swarm.sh, make test takes a third of them; with TESTS_WHOLE all. Stops at the first
-# that fails, with the command that repeats it. A program whose ranks die may end with status 1.
+# that fails, with the command that repeats it. After a death a program ends with status 0 or
+# TURNS_ENDS.
 ranks=$1 seeds=$2
 shift 2
 [ -n "${TESTS_WHOLE:-}" ] || seeds=$(((seeds + 2) / 3))
@@ -11,7 +12,8 @@ while [ $((seed += 1)) -le "$seeds" ]; do
     export TURNS_SEED=$seed FERRY_SIM_SEED=$seed
     out=$(timeout 120 "$@" 2>&1)
     status=$?
-    if [ $status -ne 0 ] && { [ $status -ne 1 ] || [ -z "${TURNS_DEATHS:-}" ]; }; then
+    case $out in *"turns: rank "*" dies"*) ends=${TURNS_ENDS:-0} ;; *) ends=0 ;; esac
+    if [ $status -ne 0 ] && [ $status -ne "$ends" ]; then
         echo "$out"
         echo "failed with status $status; repeat with: TURNS_SEED=$seed FERRY_SIM_SEED=$seed" \
             "TURNS_DEATHS=${TURNS_DEATHS:-} FERRY_THREADS=1 FERRY_RANKS=$ranks" \

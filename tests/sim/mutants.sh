@@ -304,8 +304,12 @@ mutant work_unread $rest 'return all && created == finished' 'return all' 4
 mutant finished_late $rest 'finished = sum_finished(f);' 'finished = 0;' 4
 program=sim/workload
 mutant rest_unread $rest 'return all && created == finished' 'return created == finished' 4
+program=sim/restless
+quiesce=src/core/quiesce.c
+mutant rounds_unlimited $quiesce '!f->quiescence.broken && --rounds > 0)' 'rounds)' 8
+mutant sent_unlimited $quiesce '           --rounds > 0)' '           rounds)' 8
 program=sim/lost seeds=600
-mutant rest_deaf src/core/quiesce.c '    (void)fy_progress(f, true);' '    ;' 4
+mutant rest_deaf $quiesce '    (void)fy_progress(f, true);' '    ;' 4
 
 find=turns sort=turns options= seeds=200
 program=programs/pingpong
@@ -317,7 +321,7 @@ mutant asleep_late $wait 'atomic_store(&p->self->app_asleep, 1);' \
 mutant fence_unasked $wait 'atomic_fetch_or(&p->self->state, SHM_NEEDS_FENCE);' ';' 2
 mutant turn_early src/port/shm/send.c 'atomic_store(&slot->turn, turn);' \
     'atomic_store_explicit(&slot->turn, turn, memory_order_relaxed);' 2
-program=sim/lost deaths=TURNS_DEATHS=2
+program=sim/lost deaths='TURNS_DEATHS=2 TURNS_ENDS=1'
 mutant death_untold $wait 'fy_rouse(&peer->app_asleep);' ';' 3
 mutant death_unseen $wait 'atomic_fetch_add(&peer->events, 1);' ';' 3
 exit "$failures"

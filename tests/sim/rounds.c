@@ -108,6 +108,8 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
+    if (ferry_ranks(f) > RANKS_MAX)
+        return 2;
     account a = {.random = first_random(ferry_rank(f)), .common = first_random(-1)};
     ferry_user_data_set(f, &a);
     must(f, ferry_handler_register(f, "request", on_request, &a.request), "register");
