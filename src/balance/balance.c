@@ -319,8 +319,8 @@ static bool busy(ferry *f)
     if (s->scheduler == NULL)
         return false;
     fy_control_lock(f);
-    bool found =
-        !s->scheduler->empty(s, s->state) || s->note_count != 0 || !fy_list_empty(&s->outbound);
+    bool found = !s->scheduler->empty(s, s->state) || (s->note_count != 0 && !s->sending) ||
+                 !fy_list_empty(&s->outbound);
     fy_control_unlock(f);
     return found;
 }

@@ -89,6 +89,7 @@ struct ferry_scheduling {
     uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
+    bool sending;      /* a thread sends the first note */
     uint32_t restless; /* messages sent since a task ran here */
     bool told_restless;
     bool quietly;         /* a message that is noted now wakes no helper */

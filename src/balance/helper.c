@@ -7,10 +7,9 @@
  * helper leaves arrivals and departed objects to the application thread. It marks them under the
  * lock and wakes that thread, because its task may have ended meanwhile.
  *
- * The application thread may send messages just before a task to a rank without room. They wait in
- * the backlog until the task has ended, because the helper may not touch the backlog. That happens
- * only to more messages than a ring has slots, and only if the target's helper takes none out
- * meanwhile. */
+ * The helper may not touch the backlog, in which frames of the application thread wait for room. So
+ * words of schedulers do not go there: if there is no room for one, the helper sends it, and those
+ * after it. */
 #include "balance/balance.h"
 
 #include "base/env.h"

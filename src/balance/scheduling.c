@@ -192,17 +192,22 @@ void fy_balance_alarm(ferry_scheduling *s, uint64_t now_ns)
     fy_scheduler_leave(s, entered);
 }
 
-static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
+/* Returns whether the note has gone, or is lost. Otherwise it must wait for room. */
+static bool send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
 {
     fy_frame frame = {
         .kind = FY_KIND_SCHEDULER, .word_count = FY_FRAME_WORDS, .quiet = note->quiet};
     for (int i = 0; i < FY_FRAME_WORDS; i++)
         frame.words[i] = note->words[i];
-    int error = thread == FY_APP ? fy_send(s->f, FY_CONTROL, note->rank, &frame)
-                                 : fy_send_control(s->f, thread, note->rank, &frame, false);
+    int error = thread == FY_APP && s->started
+                    ? fy_send_now(s->f, note->rank, &frame)
+                    : fy_send_control(s->f, thread, note->rank, &frame, false);
+    if (error == FERRY_EAGAIN)
+        return false;
     if (error != 0 && error != FERRY_EPEER)
         fy_log(s->f, "a word of scheduler %s to rank %d is lost: %s", s->scheduler->name,
                note->rank, ferry_strerror(error));
+    return true;
 }
 
 /* Returns what it took per object, in ns. */
@@ -236,17 +241,32 @@ static int take_outbound(ferry_scheduling *s, fy_record *records[FY_SHIP_MAX])
     return count;
 }
 
+/* Ends the sending of the first note. [lock held] */
+static void note_end(ferry_scheduling *s, bool gone)
+{
+    s->sending = false;
+    if (!gone)
+        return;
+    s->note_first++;
+    if (--s->note_count == 0)
+        s->note_first = 0;
+}
+
+/* Notes go one after the other, in their order. While one thread sends them, the other leaves them
+ * to it. If the application thread finds no room, the helper sends what is left: it can wait. */
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
+    bool has_note = false, gone = true;
     for (uint64_t move_ns = 0;;) {
         fy_note note = {0};
         fy_record *records[FY_SHIP_MAX];
         fy_control_lock(s->f);
-        bool has_note = s->note_count != 0;
+        if (has_note)
+            note_end(s, gone);
+        has_note = gone && !s->sending && s->note_count != 0;
         if (has_note) {
-            note = s->notes[s->note_first++];
-            if (--s->note_count == 0)
-                s->note_first = 0;
+            s->sending = true;
+            note = s->notes[s->note_first];
         }
         int count = take_outbound(s, records);
         if (move_ns != 0)
@@ -254,12 +274,14 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
         move_ns = 0;
         fy_control_unlock(s->f);
         if (has_note)
-            send_note(s, thread, &note);
+            gone = send_note(s, thread, &note);
         if (count != 0)
             move_ns = ship(s, thread, records, count);
         if (!has_note && count == 0)
-            return;
+            break;
     }
+    if (!gone)
+        s->port->ops->transport.wake(s->port, FY_HELPER);
 }
 
 fy_verdict fy_scheduler_frame(ferry *f, int source, const fy_frame *frame)

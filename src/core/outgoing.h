@@ -10,6 +10,10 @@
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
 FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
+/* As fy_send on the control lane, but keeps nothing, and passes by the frames that wait for room.
+ * FERRY_EAGAIN: there is none now. */
+int fy_send_now(ferry *f, int rank, const fy_frame *frame);
+
 /* The count to which the layers above add the bytes that they keep. `waiting_bytes` limits all that
  * waits on this rank, tasks included. */
 size_t *fy_kept_bytes(ferry *f);

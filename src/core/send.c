@@ -179,6 +179,12 @@ static __attribute__((cold)) int send_control(ferry *f, int rank, const fy_frame
     return send_or_keep(f, FY_CONTROL, rank, frame, call);
 }
 
+static int try_control(ferry *f, int rank, const fy_frame *frame, const char *call)
+{
+    (void)call;
+    return f->head.ops->transport.send(f->head.port, FY_APP, FY_CONTROL, rank, frame);
+}
+
 /* Counts the frame for the report of FERRY_PROFILE. */
 static __attribute__((cold, noinline)) int send_counted(ferry *f, int rank, const fy_frame *frame,
                                                         const char *call, send_fn *send)
@@ -194,6 +200,12 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     if (f->head.profile != NULL)
         return send_counted(f, rank, frame, NULL, lane == FY_DATA ? send_data : send_control);
     return send_or_keep(f, lane, rank, frame, NULL);
+}
+
+int fy_send_now(ferry *f, int rank, const fy_frame *frame)
+{
+    return f->head.profile != NULL ? send_counted(f, rank, frame, NULL, try_control)
+                                   : try_control(f, rank, frame, NULL);
 }
 
 static int keep_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
