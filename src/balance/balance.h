@@ -90,6 +90,8 @@ struct ferry_scheduling {
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
     bool sending;      /* a thread sends the first note */
+    bool words_timed;  /* the scheduler asks what it takes to send one */
+    uint64_t word_ns;  /* that; 0: none was timed yet */
     uint32_t restless; /* messages sent since a task ran here */
     bool told_restless;
     bool quietly;         /* a message that is noted now wakes no helper */

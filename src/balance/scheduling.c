@@ -175,6 +175,12 @@ uint64_t ferry_scheduling_move_ns(const ferry_scheduling *s)
     return s->move_ns;
 }
 
+uint64_t fy_scheduling_word_ns(ferry_scheduling *s)
+{
+    s->words_timed = true;
+    return s->word_ns;
+}
+
 void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)
 {
     s->wake_ns = time_ns;
@@ -241,12 +247,17 @@ static int take_outbound(ferry_scheduling *s, fy_record *records[FY_SHIP_MAX])
     return count;
 }
 
-/* Ends the sending of the first note. [lock held] */
-static void note_end(ferry_scheduling *s, bool gone)
+/* Ends the sending of the first note, which took so long; 0: unknown. If that is long, this thread
+ * has probably lost its processor. [lock held] */
+static void note_end(ferry_scheduling *s, bool gone, uint64_t took_ns)
 {
     s->sending = false;
     if (!gone)
         return;
+    if (s->word_ns == 0 || took_ns < s->word_ns)
+        s->word_ns = s->word_ns == 0 ? took_ns : (s->word_ns + took_ns) / 2;
+    else
+        s->word_ns += s->word_ns / 16;
     s->note_first++;
     if (--s->note_count == 0)
         s->note_first = 0;
@@ -257,24 +268,28 @@ static void note_end(ferry_scheduling *s, bool gone)
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
     bool has_note = false, gone = true;
-    for (uint64_t move_ns = 0;;) {
+    for (uint64_t move_ns = 0, word_ns = 0;;) {
         fy_note note = {0};
         fy_record *records[FY_SHIP_MAX];
         fy_control_lock(s->f);
         if (has_note)
-            note_end(s, gone);
+            note_end(s, gone, word_ns);
         has_note = gone && !s->sending && s->note_count != 0;
         if (has_note) {
             s->sending = true;
             note = s->notes[s->note_first];
         }
         int count = take_outbound(s, records);
+        bool timed = s->words_timed;
         if (move_ns != 0)
             s->move_ns = s->move_ns == 0 ? move_ns : (3 * s->move_ns + move_ns) / 4;
         move_ns = 0;
         fy_control_unlock(s->f);
-        if (has_note)
+        if (has_note) {
+            uint64_t begun_ns = timed ? ferry_scheduling_now(s) : 0;
             gone = send_note(s, thread, &note);
+            word_ns = timed ? ferry_scheduling_now(s) - begun_ns : 0;
+        }
         if (count != 0)
             move_ns = ship(s, thread, records, count);
         if (!has_note && count == 0)

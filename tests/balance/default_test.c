@@ -344,6 +344,44 @@ static void test_ferry_is_patient_with_tiny_tasks(void **state)
     }
 }
 
+/* Goal: in steps a rank tells its coordinator no more than the network bears, but always how the
+ * load changed last. It also asks no sooner. Method: words take 50 us to send. A rank with 16
+ * objects runs all of them in each of some steps, and is then idle. */
+static void test_ferry_is_silent_where_words_cost(void **state)
+{
+    enum { OBJECTS = 16, STEPS = 3, TASK_NS = 50000, WORD_NS = 50000, SILENCE_NS = 6 * WORD_NS };
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+    thing *things[OBJECTS];
+    int since = 0;
+    w->word_ns = WORD_NS;
+    for (int step = 0; step < STEPS; step++) {
+        since = w->sent;
+        for (int i = 0; i < OBJECTS; i++)
+            if (step == 0)
+                things[i] = world_add(w, 1, 1);
+            else
+                world_again(w, things[i]);
+        for (int i = 0; i < OBJECTS; i++)
+            run_for(w, 1, TASK_NS);
+    }
+    assert_in_range(w->sent - since, 1, OBJECTS * TASK_NS / SILENCE_NS + 1);
+    assert_int_not_equal((uint32_t)w->mail[w->sent - 1].words[1], 0);
+    since = w->sent;
+    const uint64_t idle_ns = w->now_ns;
+    assert_null(world_run(w, 1));
+    assert_int_equal(w->sent, since);
+    assert_in_range(w->of[1].wake_ns, idle_ns + 1, idle_ns + SILENCE_NS - 1);
+    world_wake(w, 1);
+    assert_int_equal(w->sent, since + 1);
+    assert_int_equal((uint32_t)w->mail[since].words[1], 0);
+    assert_int_equal((int32_t)(w->mail[since].words[0] >> 32), -1); /* it asks for nothing */
+    assert_int_equal(w->of[1].wake_ns, idle_ns + SILENCE_NS);
+    world_wake(w, 1);
+    assert_int_equal((int32_t)(w->mail[since + 1].words[0] >> 32), 1);
+    world_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_ferry_counts_what_a_move_costs),
         cmocka_unit_test(test_ferry_gives_early_in_steps),
         cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
+        cmocka_unit_test(test_ferry_is_silent_where_words_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,11 @@ uint64_t ferry_scheduling_move_ns(const ferry_scheduling *s)
     return s->w->move_ns;
 }
 
+uint64_t fy_scheduling_word_ns(ferry_scheduling *s)
+{
+    return s->w->word_ns;
+}
+
 bool ferry_scheduling_is_on(const ferry_scheduling *s)
 {
     return s->w->on;

@@ -47,6 +47,7 @@ struct world {
     int ranks;
     uint64_t now_ns, random;
     uint64_t move_ns; /* what a move costs */
+    uint64_t word_ns; /* to send words */
     bool on, preempts;
     ferry_scheduling of[WORLD_RANKS];
     thing things[WORLD_ITEMS];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 
 /* Loads that differ by less are alike. */
@@ -149,6 +150,12 @@ void fy_coordinators_post(ferry_scheduling *s, fy_coordinators *coordinators,
 {
     if (coordinators->level_count > 0)
         pass(s, coordinators, coordinators->hosts[note->level - 1], note);
+}
+
+uint64_t fy_coordinators_silence(ferry_scheduling *s, const fy_coordinators *coordinators)
+{
+    int ranks = ferry_scheduling_ranks(s), most = coordinators->children_max;
+    return 3 * (uint64_t)(ranks < most ? ranks : most) * fy_scheduling_word_ns(s);
 }
 
 static uint32_t supply_of(const fy_coordinator *coordinator)

@@ -95,6 +95,11 @@ int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators);
 void fy_coordinators_post(ferry_scheduling *s, fy_coordinators *coordinators,
                           const fy_coordinator_note *note);
 
+/* For how long a rank is silent between two notes to a coordinator. Then those of all its children
+ * take at most a third of the coordinator's time, if it takes as long to handle a note as to send
+ * one. */
+uint64_t fy_coordinators_silence(ferry_scheduling *s, const fy_coordinators *coordinators);
+
 /* Handles a note from `source`, which may be this rank. Drops a malformed one. */
 void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, int source,
                           const fy_coordinator_note *note);

@@ -74,7 +74,9 @@ typedef struct ferry_policy {
     uint64_t asked_ns;
     uint64_t requested_ns; /* when it was sent */
 
-    uint32_t reported; /* what the coordinator believes this rank can give */
+    uint64_t reported_ns; /* when it last told its coordinator what it can give */
+    bool overdue;         /* that has changed, and is told at the end of the silence */
+    uint32_t reported;    /* what the coordinator believes this rank can give */
     float reported_heaviest;
 } ferry_policy;
 
@@ -127,12 +129,25 @@ static float load_here(const ferry_policy *p)
     return (float)(p->waiting.load + p->running_load);
 }
 
+/* In steps each task changes the load, so a rank is silent for so long between two reports. 0: the
+ * coordinator has time for them. */
+static uint64_t silence(ferry_scheduling *s, const ferry_policy *p)
+{
+    uint64_t ns = p->measure.steps ? fy_coordinators_silence(s, &p->coordinators) : 0;
+    return ns > PAUSE_NS ? ns : 0;
+}
+
+static uint64_t earlier(uint64_t at_ns, bool counts, uint64_t other_ns)
+{
+    return counts && (at_ns == 0 || other_ns < at_ns) ? other_ns : at_ns;
+}
+
+/* A rank with a tiny task reports when the next one begins. */
 static void set_timer(ferry_scheduling *s, const ferry_policy *p)
 {
-    uint64_t at = p->asked ? p->asked_ns : 0;
-    if (p->fresh && (at == 0 || p->fresh_ns < at))
-        at = p->fresh_ns;
-    ferry_scheduling_wake(s, at);
+    uint64_t at_ns = earlier(p->asked ? p->asked_ns : 0, p->fresh, p->fresh_ns);
+    bool reports = p->overdue && (p->running == NULL || !fy_measure_is_tiny(&p->measure));
+    ferry_scheduling_wake(s, earlier(at_ns, reports, p->reported_ns + silence(s, p)));
 }
 
 /* Tells the coordinator what can be given, with the work request of `request`, or -1. */
@@ -145,6 +160,8 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
                                 .supply = supply(s, p),
                                 .heaviest = heaviest(p),
                                 .load = load_here(p)};
+    p->overdue = false;
+    p->reported_ns = silence(s, p) == 0 ? 0 : ferry_scheduling_now(s);
     p->reported = note.supply;
     p->reported_heaviest = heaviest(p);
     fy_coordinators_post(s, &p->coordinators, &note);
@@ -177,8 +194,14 @@ static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 
 static void update(ferry_scheduling *s, ferry_policy *p)
 {
-    if (report_is_due(s, p))
+    p->overdue = report_is_due(s, p);
+    if (!p->overdue)
+        return;
+    uint64_t silence_ns = silence(s, p);
+    if (silence_ns == 0 || ferry_scheduling_now(s) >= p->reported_ns + silence_ns)
         report(s, p, -1);
+    else
+        set_timer(s, p);
 }
 
 /* Steering may choose another one while the program runs. */
@@ -197,10 +220,11 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->requested_ns = ferry_scheduling_now(s);
     p->sent = p->paused || !is_patient(s, p);
     if (!p->sent) {
-        uint64_t cost_ns = move_cost(s, p);
+        uint64_t cost_ns = move_cost(s, p), pause_ns = silence(s, p);
         cost_ns = cost_ns > p->idle_ns ? cost_ns - p->idle_ns : 0;
+        pause_ns = pause_ns > PAUSE_NS ? pause_ns : PAUSE_NS;
         p->paused = true;
-        p->asked_ns = p->requested_ns + (cost_ns > PAUSE_NS ? cost_ns : PAUSE_NS);
+        p->asked_ns = p->requested_ns + (cost_ns > pause_ns ? cost_ns : pause_ns);
         set_timer(s, p);
         return;
     }
@@ -406,7 +430,7 @@ static ferry_schedulable *policy_next(ferry_scheduling *s, void *arg)
         fy_measure_begin(s, &p->measure, p->running_load);
         p->waiting.floor = fy_measure_floor(&p->measure);
         update(s, p);
-    } else if (p->fresh) {
+    } else if (p->fresh || p->overdue) {
         p->fresh = false;
         set_timer(s, p);
     }
@@ -478,8 +502,8 @@ static void policy_wake(ferry_scheduling *s, void *arg)
         p->fresh = false;
     if (p->asked && now >= p->asked_ns)
         p->asked = false;
-    set_timer(s, p);
     update(s, p);
+    set_timer(s, p);
     request(s, p);
 }
 
