@@ -188,18 +188,17 @@ static void rank_asked(ferry_scheduling *s, void *context, const fy_coordinator_
         j->got[note->request]++;
         return;
     }
-    const fy_coordinator_note up = {
-        .word = FY_COORDINATOR_UP, .level = 1, .request = note->request};
+    fy_coordinator_note up = {.word = FY_COORDINATOR_UP, .level = 1, .request = note->request};
     fy_coordinators_post(s, &j->coordinators[s->rank], &up);
 }
 
 static void post(job *j, int rank, int request)
 {
-    const fy_coordinator_note up = {.word = FY_COORDINATOR_UP,
-                                    .level = 1,
-                                    .request = request,
-                                    .supply = j->left[rank],
-                                    .heaviest = j->heaviest[rank]};
+    fy_coordinator_note up = {.word = FY_COORDINATOR_UP,
+                              .level = 1,
+                              .request = request,
+                              .supply = j->left[rank],
+                              .heaviest = j->heaviest[rank]};
     fy_coordinators_post(&j->ranks[rank], &j->coordinators[rank], &up);
 }
 
@@ -311,6 +310,48 @@ static void test_coordinators_ask_who_has_the_heaviest(void **state)
     close_job(j);
 }
 
+/* The next two notes change places. */
+static void overtake(job *j)
+{
+    assert_int_equal(j->count, j->first + 2);
+    assert_int_equal(j->queue[j->first].from, j->queue[j->first + 1].from);
+    fy_coordinator_note first = j->queue[j->first].note;
+    j->queue[j->first].note = j->queue[j->first + 1].note;
+    j->queue[j->first + 1].note = first;
+}
+
+/* Goal: two threads of a rank send notes, and an old report that comes late is not believed. Nor is
+ * a work request that comes after it was cancelled; another one is. Numbers of notes may begin
+ * anew. Method: a rank reports nothing, then all, in the wrong order. Another cancels a work
+ * request that comes last. */
+static void test_coordinators_believe_the_latest_note(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        job *j = open_job();
+        j->coordinators[37].posted = j->coordinators[38].posted =
+            turn == 0 ? 0 : FY_COORDINATOR_NUMBERS - 2;
+        post(j, 37, -1);
+        j->left[37] = 5;
+        post(j, 37, -1);
+        overtake(j);
+        deliver_all(j);
+        fy_coordinator_note cancel = {.word = FY_COORDINATOR_CANCEL, .level = 1, .request = 38};
+        post(j, 38, 38);
+        fy_coordinators_post(&j->ranks[38], &j->coordinators[38], &cancel);
+        overtake(j);
+        deliver_all(j);
+        assert_int_equal(j->got[38], 0);
+        assert_int_equal(j->left[37], 5);
+        post(j, 5, 5);
+        post(j, 38, 38);
+        deliver_all(j);
+        assert_int_equal(j->got[5], 1);
+        assert_int_equal(j->got[38], 1);
+        close_job(j);
+    }
+}
+
 /* Goal: notes that no coordinator or rank sends are dropped. Method: a trade for a coordinator, a
  * cancelled work request for a rank. */
 static void test_coordinators_drop_what_makes_no_sense(void **state)
@@ -361,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_coordinators_meet_every_request),
         cmocka_unit_test(test_coordinators_count_what_they_send),
         cmocka_unit_test(test_coordinators_ask_who_has_the_heaviest),
+        cmocka_unit_test(test_coordinators_believe_the_latest_note),
         cmocka_unit_test(test_coordinators_drop_what_makes_no_sense),
         cmocka_unit_test(test_coordinators_notes_travel),
     };

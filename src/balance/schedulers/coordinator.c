@@ -55,7 +55,7 @@ void fy_coordinator_note_write(const fy_coordinator_note *note,
     memcpy(&heaviest, &note->heaviest, sizeof heaviest);
     memcpy(&load, &note->load, sizeof load);
     words[0] = (uint64_t)(uint32_t)note->request << 32 | (uint64_t)note->level << 8 | note->word;
-    words[1] = note->supply | (uint64_t)note->once << 32;
+    words[1] = note->supply | (uint64_t)note->once << 32 | (uint64_t)note->number << 33;
     words[2] = (uint64_t)heaviest << 32 | load;
 }
 
@@ -70,7 +70,8 @@ bool fy_coordinator_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS],
                                   .level = (int)(uint8_t)(words[0] >> 8),
                                   .request = (int)(int32_t)(uint32_t)(words[0] >> 32),
                                   .supply = (uint32_t)words[1],
-                                  .once = words[1] >> 32 & 1};
+                                  .once = words[1] >> 32 & 1,
+                                  .number = (uint32_t)(words[1] >> 33)};
     memcpy(&note->heaviest, &heaviest, sizeof heaviest);
     memcpy(&note->load, &load, sizeof load);
     return note->heaviest >= 0 && note->load >= 0;
@@ -146,8 +147,10 @@ static void pass(ferry_scheduling *s, fy_coordinators *coordinators, int rank,
 }
 
 void fy_coordinators_post(ferry_scheduling *s, fy_coordinators *coordinators,
-                          const fy_coordinator_note *note)
+                          fy_coordinator_note *note)
 {
+    coordinators->posted = (coordinators->posted + 1) % FY_COORDINATOR_NUMBERS;
+    note->number = coordinators->posted;
     if (coordinators->level_count > 0)
         pass(s, coordinators, coordinators->hosts[note->level - 1], note);
 }
@@ -376,15 +379,39 @@ static void ask_again(ferry_scheduling *s, fy_coordinators *coordinators, int le
     }
 }
 
+/* The child of the coordinator of `level` here that runs on `source`; NULL: none is known there. */
+static fy_coordinator_child *child_of(const fy_coordinators *coordinators, int level, int source)
+{
+    const fy_coordinator *coordinator = &coordinators->levels[level - 1];
+    int index = (source - coordinator->base) / span_of(coordinators, level - 1);
+    return source >= coordinator->base && index < coordinator->child_count &&
+                   coordinator->children[index].host == source
+               ? &coordinator->children[index]
+               : NULL;
+}
+
+/* Whether no later note of the child has been heard. */
+static bool is_latest(fy_coordinator_child *child, const fy_coordinator_note *note)
+{
+    uint32_t ahead = (note->number - child->number) % FY_COORDINATOR_NUMBERS;
+    if (child->heard && ahead >= FY_COORDINATOR_NUMBERS / 2)
+        return false;
+    child->heard = true;
+    child->number = note->number;
+    return true;
+}
+
 static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int source,
                     const fy_coordinator_note *note)
 {
     fy_coordinator *coordinator = &coordinators->levels[note->level - 1];
-    int index = (source - coordinator->base) / span_of(coordinators, note->level - 1);
-    if (source < coordinator->base || index >= coordinator->child_count ||
-        coordinator->children[index].host != source)
+    fy_coordinator_child *child = child_of(coordinators, note->level, source);
+    if (child == NULL)
         return;
-    learn(&coordinator->children[index], note);
+    if (is_latest(child, note))
+        learn(child, note);
+    else if (note->request < 0 || (note->level == 1 && note->request == source))
+        return;
     if (note->once && note->request >= 0 && !coordinator->steps)
         ask_again(s, coordinators, note->level, true);
     if (note->request >= 0)
@@ -431,10 +458,13 @@ static void rank_hears(ferry_scheduling *s, fy_coordinators *coordinators,
         coordinators->asked(s, coordinators->context, note);
 }
 
-static void hear_cancel(ferry_scheduling *s, fy_coordinators *coordinators,
+static void hear_cancel(ferry_scheduling *s, fy_coordinators *coordinators, int source,
                         const fy_coordinator_note *note)
 {
     fy_coordinator_note up = *note;
+    fy_coordinator_child *child = child_of(coordinators, note->level, source);
+    if (child != NULL)
+        (void)is_latest(child, note);
     if (note->level == coordinators->level_count) {
         unpark(coordinators, note->request);
         return;
@@ -463,7 +493,7 @@ void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, in
         hear_down(s, coordinators, note);
         break;
     case FY_COORDINATOR_CANCEL:
-        hear_cancel(s, coordinators, note);
+        hear_cancel(s, coordinators, source, note);
         break;
     case FY_COORDINATOR_AGAIN:
         report_up_again(s, coordinators, note->level, note->once);

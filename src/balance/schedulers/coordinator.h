@@ -15,7 +15,11 @@
  * again, with what it really has. The coordinator counts what it has sent down. So each work
  * request tries each child a bounded number of times. Invariant: a work request is in one place: in
  * flight, or at the root. A work request that needs an immediate answer (`once`) is dropped at the
- * root. At its first one, a coordinator tells its children AGAIN with `once`, down to the ranks. */
+ * root. At its first one, a coordinator tells its children AGAIN with `once`, down to the ranks.
+ *
+ * Two threads of a rank send notes, and a later one may arrive first. So notes have numbers. From a
+ * note that was overtaken a coordinator learns nothing. If it is a work request of its own sender,
+ * that has been met, cancelled or repeated since. */
 #ifndef FY_COORDINATOR_H
 #define FY_COORDINATOR_H
 
@@ -40,11 +44,17 @@ typedef struct fy_coordinator_note {
     float heaviest;  /* load of the heaviest: UP, of those objects; TRADE, of the taker's objects */
     bool once;       /* the work request is not kept at the root, but dropped; AGAIN: ranks make
                         such requests */
+    uint32_t number; /* of the notes that its sender has posted; below FY_COORDINATOR_NUMBERS */
     float load;      /* UP from a rank: all it has to do; TRADE: what the taker has to do */
 } fy_coordinator_note;
 
+/* Numbers of notes begin anew after the last. */
+#define FY_COORDINATOR_NUMBERS (UINT32_C(1) << 31)
+
 typedef struct fy_coordinator_child {
     int host; /* the rank on which it runs; -1: no rank of the group is present */
+    bool heard;
+    uint32_t number; /* the latest of its notes, if one was heard */
     uint32_t supply;
     float heaviest, load;
     float took; /* load of the object that it took in a trade and has not begun; 0: none */
@@ -63,6 +73,7 @@ typedef struct fy_coordinator {
 
 typedef struct fy_coordinators {
     int rank, children_max, level_count;
+    uint32_t posted; /* the number of the last note that this rank posted */
     fy_coordinator levels[FY_COORDINATOR_LEVELS_MAX]; /* [0] is the coordinator of level 1; those
                                                          this rank has */
     int own_levels;
@@ -91,9 +102,9 @@ void fy_coordinators_fini(fy_coordinators *coordinators);
  * anew. FERRY_ENOMEM: work requests that come here are lost. */
 int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators);
 
-/* Sends a note to the coordinator of its level above this rank. */
+/* Numbers a note and sends it to the coordinator of its level above this rank. */
 void fy_coordinators_post(ferry_scheduling *s, fy_coordinators *coordinators,
-                          const fy_coordinator_note *note);
+                          fy_coordinator_note *note);
 
 /* For how long a rank is silent between two notes to a coordinator. Then those of all its children
  * take at most a third of the coordinator's time, if it takes as long to handle a note as to send

@@ -32,6 +32,10 @@
  * rule when a rank with this rule asks it for work. At the first request of this kind, coordinators
  * tell all ranks. So ranks with much work that comes first do not wait for GRACE_US.
  *
+ * Each task changes the load then, and words take a coordinator's time. After a report a rank is
+ * silent for a time that depends on what it takes to send one, and it waits as long before it asks.
+ * The last change is told when the silence ends: between two tasks, or by the helper.
+ *
  * Cost of a move: a large object may take longer to pack and unpack than to run. Its first task on
  * another rank may take several times as long as later ones, because memory is used there for the
  * first time. A rank measures both. While a move takes longer than a task, a rank asks only when it
@@ -248,7 +252,7 @@ static void fulfilled(ferry_scheduling *s, ferry_policy *p)
 /* The rank has work of its own again. */
 static void cancel(ferry_scheduling *s, ferry_policy *p)
 {
-    const fy_coordinator_note note = {
+    fy_coordinator_note note = {
         .word = FY_COORDINATOR_CANCEL, .level = 1, .request = ferry_scheduling_rank(s)};
     fulfilled(s, p);
     if (!p->sent)
@@ -319,8 +323,11 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
     uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps
                           ? 1
                           : 1 + p->slice_ns / (p->measure.mean_ns + move_cost(s, p));
-    if (!ferry_scheduling_accepts(s, thief))
+    p->reported -= p->reported > 0; /* the coordinator has counted the work request */
+    if (!ferry_scheduling_accepts(s, thief)) {
+        update(s, p);
         return; /* it has gone, or will repeat its work request */
+    }
     bool trade = note->word == FY_COORDINATOR_TRADE;
     if (count == 0 || (trade && !trades(s, p, note))) {
         report(s, p, trade || note->once ? -1 : thief);
@@ -331,7 +338,6 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         count = (uint32_t)wanted;
     if (count > GIVE_MAX)
         count = GIVE_MAX;
-    p->reported -= p->reported > 0;
     for (; count > 0; count--) {
         ferry_schedulable *item = fy_buckets_last(&p->waiting);
         fy_buckets_remove(&p->waiting, item);
