@@ -122,6 +122,13 @@ static void check_sent(ferry *f)
     check(f, stats.assembled_bytes == stats.assembled * BYTES, "bytes sent");
 }
 
+/* The objects come back to the server. */
+static void await_objects(ferry *f)
+{
+    while (ferry_object_count(f) != OBJECTS)
+        (void)ferry_poll(f);
+}
+
 static void check_server(ferry *f, account *a)
 {
     char name[32];
@@ -130,9 +137,9 @@ static void check_server(ferry *f, account *a)
     for (int i = 0; i < OBJECTS; i++)
         check(f, a->errors[i] == (i == BAD ? FERRY_ESYSTEM : 0), "error");
     damage(f, a);
+    await_objects(f); /* a message would run on the engine where its object still is */
     send_all(f, a, 1);
-    while (ferry_object_count(f) != OBJECTS) /* they come back */
-        (void)ferry_poll(f);
+    await_objects(f);
     check_sent(f);
     check(f, ferry_quiesce(f) == FERRY_ELOST, "quiesce");
     (void)snprintf(name, sizeof name, "%016llx", (unsigned long long)a->objects[BAD].word);
