@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 
-enum { STREAM = 77, STORES_MAX = 8, DRAIN_ODDS = 4, HOLDS_ODDS = 6 };
+enum { STREAM = 77, STORES_MAX = 8, DRAIN_ODDS = 4, HOLDS_ODDS = 6, PLAIN_MOST = 16 };
 
 /* An actor is stopped at one of so many steps; the seed draws which. */
 static const uint64_t odds[] = {3, 12, 60, 400, 3000};
@@ -29,6 +29,7 @@ static buffer *buffers;
 static int buffer_count;
 static fy_random random_state;
 static uint64_t stop_odds;
+static uint64_t plain_left; /* plain accesses until the next step; 0: they are none */
 
 void stores_open(int actors, uint64_t seed)
 {
@@ -42,6 +43,7 @@ void stores_open(int actors, uint64_t seed)
 
 void stores_close(void)
 {
+    plain_left = 0;
     free(buffers);
     buffers = NULL;
     buffer_count = 0;
@@ -95,6 +97,28 @@ void stores_let_out(int actor)
     while (b->count > 0)
         let_out(b, 0);
     b->fence = false;
+}
+
+void stores_let_all_out(void)
+{
+    for (int i = 0; i < buffer_count; i++)
+        stores_let_out(i);
+}
+
+void stores_stop_plain(void)
+{
+    plain_left = PLAIN_MOST;
+}
+
+/* A plain access to memory. */
+static void touch(void)
+{
+    if (plain_left == 0 || --plain_left != 0)
+        return;
+    plain_left = 1 + stores_draw(PLAIN_MOST);
+    int actor = interleave_actor();
+    if (actor >= 0)
+        interleave_step(actor);
 }
 
 /* Between two operations: lets a store out, and may stop the actor. Returns the actor, or -1. */
@@ -219,7 +243,47 @@ void __tsan_atomic_signal_fence(int order)
     (void)order;
 }
 
-/* Nothing happens at plain accesses, nor where functions begin and end. */
+#define TOUCH(NAME)                                                                                \
+    void __tsan_##NAME(void *at);                                                                  \
+    void __tsan_##NAME(void *at)                                                                   \
+    {                                                                                              \
+        (void)at;                                                                                  \
+        touch();                                                                                   \
+    }
+TOUCH(read1)
+TOUCH(read2)
+TOUCH(read4)
+TOUCH(read8)
+TOUCH(read16)
+TOUCH(write1)
+TOUCH(write2)
+TOUCH(write4)
+TOUCH(write8)
+TOUCH(write16)
+TOUCH(unaligned_read2)
+TOUCH(unaligned_read4)
+TOUCH(unaligned_read8)
+TOUCH(unaligned_read16)
+TOUCH(unaligned_write2)
+TOUCH(unaligned_write4)
+TOUCH(unaligned_write8)
+TOUCH(unaligned_write16)
+
+void __tsan_read_range(void *at, size_t size_bytes);
+void __tsan_read_range(void *at, size_t size_bytes)
+{
+    (void)at, (void)size_bytes;
+    touch();
+}
+
+void __tsan_write_range(void *at, size_t size_bytes);
+void __tsan_write_range(void *at, size_t size_bytes)
+{
+    (void)at, (void)size_bytes;
+    touch();
+}
+
+/* Nothing happens where functions begin and end. */
 #define NOTHING(NAME)                                                                              \
     void __tsan_##NAME(void *at);                                                                  \
     void __tsan_##NAME(void *at)                                                                   \
@@ -229,36 +293,6 @@ void __tsan_atomic_signal_fence(int order)
 NOTHING(acquire)
 NOTHING(release)
 NOTHING(func_entry)
-NOTHING(read1)
-NOTHING(read2)
-NOTHING(read4)
-NOTHING(read8)
-NOTHING(read16)
-NOTHING(write1)
-NOTHING(write2)
-NOTHING(write4)
-NOTHING(write8)
-NOTHING(write16)
-NOTHING(unaligned_read2)
-NOTHING(unaligned_read4)
-NOTHING(unaligned_read8)
-NOTHING(unaligned_read16)
-NOTHING(unaligned_write2)
-NOTHING(unaligned_write4)
-NOTHING(unaligned_write8)
-NOTHING(unaligned_write16)
-
-void __tsan_read_range(void *at, size_t size_bytes);
-void __tsan_read_range(void *at, size_t size_bytes)
-{
-    (void)at, (void)size_bytes;
-}
-
-void __tsan_write_range(void *at, size_t size_bytes);
-void __tsan_write_range(void *at, size_t size_bytes)
-{
-    (void)at, (void)size_bytes;
-}
 
 void __tsan_init(void);
 void __tsan_init(void)

@@ -21,8 +21,12 @@ uint64_t stores_draw(uint64_t bound);
 /* Whether to stop the actor at this step. More often while it holds stores back. */
 bool stores_draw_stop(int actor);
 
-/* Lets all stores of the actor out. */
+/* Lets all stores of the actor out, or of all actors. */
 void stores_let_out(int actor);
+void stores_let_all_out(void);
+
+/* From now on plain accesses to memory are steps too: one of a few. */
+void stores_stop_plain(void);
 
 /* A schedule has these: the actor that runs now, or -1 if none may be stopped; whether actors share
  * this memory; and a step of the actor. */

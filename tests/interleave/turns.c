@@ -1,45 +1,33 @@
 /* Turns: the schedule of ranks that are threads of one process, over the port for shared memory.
  * Goal: no wake-up is lost, no rank waits for ever and no message is lost, wherever a thread is
  * stopped and however late its stores are seen (stores.h). Method: the linker puts functions of
- * this file in place of the system's that wait or tell the time. One thread runs at a time; the
- * seed (TURNS_SEED) says for how long, and which goes on then. Time is virtual: it passes with each
- * operation, and when all wait. A thread that sleeps for a second has missed its wake-up, and ends
- * the process with status 3. So do threads that all wait for each other.
+ * this file and of calls.c in place of the system's that wait, tell the time, or read and write
+ * files. One thread runs at a time; the seed (TURNS_SEED) says for how long, and which goes on
+ * then. It also says how long a disk takes, which waiting threads a signal wakes, and which wake
+ * without one. With some seeds threads stop at plain accesses to memory too, so a lock that is
+ * missing is found. Time is virtual: it passes with each operation, and when all wait. A thread
+ * that sleeps for a second has missed its wake-up, and ends the process with status 3. So do
+ * threads that all wait for each other.
  *
  * With TURNS_DEATHS=N up to N ranks die where the seed says: their threads never go on. Some time
  * later the launcher's mark is set, by the thread that was running. The launcher itself is not
  * tested, and ends nobody. */
-#include <errno.h>
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "port/shm/layout.h"
 #include "port/shm/shm.h"
 #include "stores.h"
+#include "turns.h"
 
 enum { TURNS_MAX = 64, LOST_STATUS = 3 };
 enum { STEP_NS = 10, CALL_NS = 100, SHORT_BITS = 19, LONG_NS = 3000000, MISSED_NS = 900000000 };
-enum { DEATH_BITS = 24, NOTICE_BITS = 20 };
-
-typedef enum turn_state {
-    TURN_READY,
-    TURN_STOPPED, /* goes on at until_ns */
-    TURN_SLEEPS,  /* on the word `waits_for`, until until_ns at the latest */
-    TURN_LOCKED,  /* waits for the mutex `waits_for` */
-    TURN_JOINS,   /* waits for the end of the turn `waits_for` */
-    TURN_ENDED,
-    TURN_DIES, /* never goes on; nobody has been told yet */
-    TURN_DEAD,
-} turn_state;
+#define LIMIT_NS UINT64_C(200000000000)
+enum { DEATH_BITS = 24, NOTICE_BITS = 20, PLAIN_ODDS = 4 };
 
 /* A thread. */
 typedef struct turn {
@@ -79,20 +67,23 @@ bool interleave_shares(const volatile void *at)
            (size_t)((uintptr_t)at - (uintptr_t)segment->base) < segment->heaps_offset;
 }
 
-static _Noreturn void fail(const char *what)
+void turns_fail(const char *what)
 {
-    static const char *const names[] = {"is ready", "is stopped", "sleeps", "waits for a mutex",
-                                        "joins",    "has ended",  "dies",   "is dead"};
+    static const char *const names[] = {
+        "is ready",  "is stopped", "sleeps", "waits for a condition", "waits for a mutex", "joins",
+        "has ended", "dies",       "is dead"};
     fprintf(stderr, "turns: at %llu ns %s\n", (unsigned long long)now_ns, what);
     for (int i = 0; i < turn_count; i++)
-        fprintf(stderr, "turns: thread %d %s\n", i, names[turns[i].state]);
+        fprintf(stderr, "turns: thread %d of rank %d %s\n", i, turns[i].rank,
+                names[turns[i].state]);
     fflush(NULL);
     _exit(LOST_STATUS);
 }
 
 static bool has_time(const turn *t)
 {
-    return t->state == TURN_STOPPED || t->state == TURN_SLEEPS;
+    return t->until_ns != TURNS_NEVER &&
+           (t->state == TURN_STOPPED || t->state == TURN_SLEEPS || t->state == TURN_AWAITS);
 }
 
 /* Lets the thread go on whose time comes first. */
@@ -103,9 +94,9 @@ static turn *pass_time(void)
         if (has_time(t) && (first == NULL || t->until_ns < first->until_ns))
             first = t;
     if (first == NULL)
-        fail("all threads wait for each other");
-    if (first->state == TURN_SLEEPS && first->until_ns > now_ns + MISSED_NS)
-        fail("all threads sleep: a wake-up was lost");
+        turns_fail("all threads wait for each other");
+    if (first->state != TURN_STOPPED && first->until_ns > now_ns + MISSED_NS)
+        turns_fail("all threads sleep: a wake-up was lost");
     if (first->until_ns > now_ns)
         now_ns = first->until_ns;
     first->state = TURN_READY;
@@ -114,6 +105,8 @@ static turn *pass_time(void)
 
 static turn *choose(void)
 {
+    if (now_ns > LIMIT_NS)
+        turns_fail("the program does not end");
     int ready = 0;
     for (turn *t = turns; t < turns + turn_count; t++) {
         if (has_time(t) && t->until_ns <= now_ns)
@@ -151,17 +144,52 @@ static void stop(turn_state state, const volatile void *waits_for, uint64_t unti
     pass();
 }
 
-static void rest(turn_state state, const volatile void *waits_for, uint64_t until_ns)
+bool turns_rest(turn_state state, const volatile void *waits_for, uint64_t until_ns)
 {
     stores_let_out(number_of(self));
     stop(state, waits_for, until_ns);
+    return self->waits_for == NULL;
 }
 
-static void wake_all(turn_state state, const volatile void *waits_for)
+static void wake(turn *t)
+{
+    t->state = TURN_READY;
+    t->waits_for = NULL;
+}
+
+static bool waits(const turn *t, turn_state state, const volatile void *waits_for)
+{
+    return t->state == state && t->waits_for == waits_for;
+}
+
+void turns_wake_all(turn_state state, const volatile void *waits_for)
 {
     for (turn *t = turns; t < turns + turn_count; t++)
-        if (t->state == state && t->waits_for == waits_for)
-            t->state = TURN_READY;
+        if (waits(t, state, waits_for))
+            wake(t);
+}
+
+static uint64_t count_waiting(turn_state state, const volatile void *waits_for)
+{
+    uint64_t count = 0;
+    for (turn *t = turns; t < turns + turn_count; t++)
+        count += waits(t, state, waits_for);
+    return count;
+}
+
+bool turns_has(turn_state state, const volatile void *waits_for)
+{
+    return count_waiting(state, waits_for) != 0;
+}
+
+void turns_wake_one(turn_state state, const volatile void *waits_for)
+{
+    uint64_t which = stores_draw(count_waiting(state, waits_for));
+    for (turn *t = turns; t < turns + turn_count; t++)
+        if (waits(t, state, waits_for) && which-- == 0) {
+            wake(t);
+            return;
+        }
 }
 
 /* The rank of this thread dies if its time has come. */
@@ -187,9 +215,9 @@ static void die_in_time(void)
         if (t->state == TURN_DIES)
             t->state = TURN_DEAD;
         if (t->rank == rank)
-            wake_all(TURN_JOINS, t);
+            turns_wake_all(TURN_JOINS, t);
     }
-    rest(TURN_DEAD, NULL, 0);
+    (void)turns_rest(TURN_DEAD, NULL, 0);
 }
 
 void interleave_step(int actor)
@@ -200,24 +228,48 @@ void interleave_step(int actor)
         return;
     uint64_t kind = stores_draw(8);
     if (kind == 0) /* another thread has its processor */
-        rest(TURN_STOPPED, NULL, now_ns + stores_draw(LONG_NS));
+        (void)turns_rest(TURN_STOPPED, NULL, now_ns + stores_draw(LONG_NS));
     else if (kind < 4)
         stop(TURN_STOPPED, NULL, now_ns + (UINT64_C(1) << stores_draw(SHORT_BITS)));
     else
         pass();
 }
 
-/* A call of the system. */
-static void enter(void)
+bool turns_are_taken(void)
+{
+    return self != NULL;
+}
+
+uint64_t turns_time(void)
+{
+    return now_ns += STEP_NS;
+}
+
+int turns_processors(void)
+{
+    return processors == 0 ? 1 : processors;
+}
+
+void turns_enter(void)
 {
     now_ns += CALL_NS;
     stores_let_out(number_of(self));
 }
 
+void turns_step(void)
+{
+    interleave_step(number_of(self));
+}
+
+void turns_yield(void)
+{
+    pass();
+}
+
 static turn *turn_add(void)
 {
     if (turn_count == TURNS_MAX)
-        fail("there are too many threads");
+        turns_fail("there are too many threads");
     turn *t = &turns[turn_count++];
     t->rank = self == NULL ? -1 : self->rank;
     if (sem_init(&t->go, 0, 0) != 0)
@@ -225,13 +277,25 @@ static turn *turn_add(void)
     return t;
 }
 
+/* Since one thread runs at a time, one processor is enough, and hands over sooner. */
+static void stay_here(void)
+{
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    (void)sched_setaffinity(0, sizeof here, &here);
+}
+
 static void begin(void)
 {
+    stay_here();
     const char *seed = getenv("TURNS_SEED");
     stores_open(TURNS_MAX, seed == NULL ? 1 : strtoull(seed, NULL, 10));
     const char *most = getenv("TURNS_DEATHS");
     deaths_left = most == NULL ? 0 : (int)stores_draw(strtoull(most, NULL, 10) + 1);
     processors = stores_draw(2) == 0 ? 1 : TURNS_MAX;
+    if (stores_draw(PLAIN_ODDS) == 0)
+        stores_stop_plain();
     self = turn_add();
 }
 
@@ -253,7 +317,7 @@ static void *run(void *arg)
     self = t;
     void *result = t->entry(t->arg);
     stores_let_out(number_of(t));
-    wake_all(TURN_JOINS, t);
+    turns_wake_all(TURN_JOINS, t);
     t->state = TURN_ENDED;
     pass();
     return result;
@@ -278,7 +342,7 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes,
     int error = __real_pthread_create(&t->thread, attributes, run, t);
     *out = t->thread;
     if (error != 0)
-        fail("a thread cannot be started");
+        turns_fail("a thread cannot be started");
     return 0;
 }
 
@@ -290,128 +354,9 @@ int __wrap_pthread_join(pthread_t thread, void **result)
         while (t != self && t->thread == thread && t->state != TURN_ENDED) {
             if (t->state == TURN_DEAD)
                 return 0;
-            rest(TURN_JOINS, t, 0);
+            (void)turns_rest(TURN_JOINS, t, 0);
         }
     return __real_pthread_join(thread, result);
-}
-
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-    if (self == NULL)
-        return __real_pthread_mutex_lock(mutex);
-    enter();
-    interleave_step(number_of(self));
-    while (pthread_mutex_trylock(mutex) != 0)
-        rest(TURN_LOCKED, mutex, 0);
-    return 0;
-}
-
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-    if (self != NULL)
-        enter();
-    int error = __real_pthread_mutex_unlock(mutex);
-    if (self == NULL)
-        return error;
-    wake_all(TURN_LOCKED, mutex);
-    interleave_step(number_of(self));
-    return error;
-}
-
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
-int __wrap_sched_yield(void)
-{
-    if (self == NULL)
-        return __real_sched_yield();
-    enter();
-    pass();
-    return 0;
-}
-
-int __wrap_sched_getaffinity(pid_t process, size_t size_bytes, cpu_set_t *set);
-int __wrap_sched_getaffinity(pid_t process, size_t size_bytes, cpu_set_t *set)
-{
-    (void)process;
-    CPU_ZERO_S(size_bytes, set);
-    for (int i = 0; i < (processors == 0 ? 1 : processors); i++)
-        CPU_SET_S((size_t)i, size_bytes, set);
-    return 0;
-}
-
-static void tell_time(struct timespec *out)
-{
-    now_ns += STEP_NS;
-    out->tv_sec = (time_t)(now_ns / 1000000000u);
-    out->tv_nsec = (long)(now_ns % 1000000000u);
-}
-
-int __real_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
-{
-    if (clock == CLOCK_REALTIME)
-        return __real_clock_gettime(clock, out);
-    tell_time(out);
-    return 0;
-}
-
-static uint64_t time_of(const struct timespec *t)
-{
-    return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-}
-
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until,
-                           struct timespec *rest_of_it);
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until,
-                           struct timespec *rest_of_it)
-{
-    (void)clock;
-    (void)rest_of_it;
-    uint64_t until_ns = time_of(until) + (flags == TIMER_ABSTIME ? 0 : now_ns);
-    if (self != NULL)
-        rest(TURN_STOPPED, NULL, until_ns);
-    return 0;
-}
-
-static long futex_wait(uint32_t *word, uint32_t value, const struct timespec *until)
-{
-    /* seq_cst: as the system looks */
-    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value) {
-        errno = EAGAIN;
-        return -1;
-    }
-    rest(TURN_SLEEPS, word, time_of(until));
-    return 0;
-}
-
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
-{
-    long a[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
-    if (self == NULL || (number != SYS_futex && number != SYS_membarrier))
-        return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    enter();
-    interleave_step(number_of(self));
-    if (number == SYS_membarrier) {
-        for (int i = 0; i < turn_count; i++)
-            stores_let_out(i);
-        return a[0] == MEMBARRIER_CMD_QUERY ? MEMBARRIER_CMD_GLOBAL_EXPEDITED : 0;
-    }
-    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
-        return futex_wait((uint32_t *)a[0], (uint32_t)a[2], (const struct timespec *)a[3]);
-    wake_all(TURN_SLEEPS, (const volatile void *)a[0]);
-    return 0;
 }
 
 int __real_fy_segment_map(int fd, fy_segment **out);
@@ -437,8 +382,7 @@ void __real_fy_segment_unmap(fy_segment *old);
 void __wrap_fy_segment_unmap(fy_segment *old);
 void __wrap_fy_segment_unmap(fy_segment *old)
 {
-    for (int i = 0; i < turn_count; i++)
-        stores_let_out(i);
+    stores_let_all_out();
     segment = NULL;
     __real_fy_segment_unmap(old);
     if (deaths != 0)

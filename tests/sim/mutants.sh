@@ -9,9 +9,9 @@
 #   finds those, at no cost of waiting, and the unchanged sources keep to it.
 # - loss (below "find=loss"): core/loss.c and its callers, which tell of deaths and other losses.
 #   tests/core/loss_test.c and tests/core/crashing.sh must find them.
-# - boards and turns (below "find=fibers"): what ranks tell each other in shared memory. The swarm
-#   finds the first too, and turns.sh the others, in programs that are stopped between any two atomic
-#   operations (tests/interleave).
+# - boards and turns (below "find=fibers"): what ranks tell each other in shared memory, and what
+#   threads of a store share. The swarm finds the first too, and turns.sh the others, in programs that
+#   are stopped between any two atomic operations (tests/interleave).
 #
 # The table of losses leaves out lines that another line makes up for. These are the look of collective_board.c
 # and of fy_progress while a collective waits, and that of a quiescence at its start and later.
@@ -40,8 +40,9 @@ instrumented()
     for part in rest quiesce collective_board send request; do
         echo core/$part
     done >"$scratch/parts"
-    [ $find = fibers ] || for part in send receive news wait; do
-        echo port/shm/$part
+    [ $find = fibers ] || for part in port/shm/send port/shm/receive port/shm/news port/shm/wait \
+        base/crew store/jobs store/room store/residence store/buffers store/leases; do
+        echo $part
     done >>"$scratch/parts"
     while read -r part; do
         object=$scratch/$(echo "$part" | tr / _).o
@@ -49,6 +50,15 @@ instrumented()
         [ -f "$object" ] || cc $flags -fsanitize=thread -c "$source/src/$part.c" -o "$object" || return 1
         [ "$1" = "src/$part.c" ] || printf '%s ' "$object"
     done <"$scratch/parts"
+}
+
+# schedule: its sources, as tests/interleave/CMakeLists.txt has them
+schedule()
+{
+    for source_file in $(sed -n "s/^set(sources_$find \(.*\))/\1/p" \
+        "$source/tests/interleave/CMakeLists.txt"); do
+        echo "$source/tests/interleave/$source_file"
+    done
 }
 
 # wraps: what the linker replaces, as tests/interleave/CMakeLists.txt has it
@@ -79,7 +89,7 @@ build()
     fibers | turns)
         others=$(instrumented "${file:-}") &&
             cc $flags $mutant $others "$source/tests/interleave/stores.c" \
-                "$source/tests/interleave/$find.c" "$source/tests/$program.c" $(wraps) \
+                $(schedule) "$source/tests/$program.c" $(wraps) \
                 "$scratch/libferry.a" $libraries -o "$scratch/${program##*/}"
         ;;
     loss)
@@ -159,7 +169,7 @@ mutant()
     fi
 }
 
-objects='ferry_objects ferry_sim_objects ferry_nodes_objects ferry_bundle_objects ferry_steer_objects ferry_launch_objects ferry_report_objects ferry_why_objects ferry_waiting_objects'
+objects='ferry_objects ferry_data_objects ferry_sim_objects ferry_nodes_objects ferry_bundle_objects ferry_steer_objects ferry_launch_objects ferry_report_objects ferry_why_objects ferry_waiting_objects'
 # shellcheck disable=SC2086
 if [ "$only" = lines ]; then
     build() { :; }
@@ -324,4 +334,31 @@ mutant turn_early src/port/shm/send.c 'atomic_store(&slot->turn, turn);' \
 program=sim/lost deaths='TURNS_DEATHS=2 TURNS_ENDS=1'
 mutant death_untold $wait 'fy_rouse(&peer->app_asleep);' ';' 3
 mutant death_unseen $wait 'atomic_fetch_add(&peer->events, 1);' ';' 3
+# Threads that share work: a signal is missing, goes to one thread in place of all, to the wrong
+# ones, or comes without the lock.
+program=interleave/crew deaths=
+crew=src/base/crew.c jobs=src/store/jobs.c
+mutant work_untold $crew '(void)pthread_cond_signal(&crew->more);' ';' 1
+mutant crew_end_untold $crew '(void)pthread_cond_broadcast(&crew->more);' ';' 1
+mutant crew_end_unlocked $crew 'fy_crew_lock(crew);' \
+    'crew->stop = true; (void)pthread_cond_broadcast(&crew->more);
+    for (int i = 0; i < crew->count; i++) (void)pthread_join(crew->threads[i], NULL);
+    if (1) return;' 1
+mutant job_end_untold $crew '(void)pthread_cond_broadcast(&crew->done);' ';' 1
+mutant job_end_told_once $crew '(void)pthread_cond_broadcast(&crew->done);' \
+    '(void)pthread_cond_signal(&crew->done);' 1
+mutant job_end_told_others $crew '(void)pthread_cond_wait(&crew->done, &crew->lock);' \
+    '(void)pthread_cond_wait(&crew->more, &crew->lock);' 1
+# Threads of a store: a wait is not repeated; a lock is missing; one thread uses what another has.
+program=store/random
+mutant work_believed $jobs 'fy_crew_await_work(&disk->crew);' 'fy_crew_await_work(&disk->crew);
+            link = fy_list_pop(&disk->reads);
+            serve_one(disk, item_of(link != NULL ? link : fy_list_pop(&disk->writes)));' 2
+mutant read_believed $jobs 'while (whole && !job->valid) {' \
+    'for (int i = 0; i < 1 && whole && !job->valid; i++) {' 2
+mutant read_early $jobs 'job->work = FY_WORK_QUEUED;' \
+    'job->work = FY_WORK_QUEUED; job->valid = true;' 2
+mutant jobs_unlocked $jobs '    fy_crew_lock(&s->disk.crew);' '    ;' 2
+mutant busy_unmarked $jobs 'item->job.work = FY_WORK_BUSY;' ';' 2
+mutant busy_freed $jobs 'job->work != FY_WORK_BUSY && !(spare' '!(spare' 2
 exit "$failures"
