@@ -38,7 +38,8 @@ static void record(ferry *f, uint64_t now)
         fy_trace_add(&f->file->trace, &stretch, now);
 }
 
-static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t handler)
+static __attribute__((hot)) void account_at(ferry *f, uint64_t now, ferry_activity activity,
+                                            uint32_t handler)
 {
     fy_account *a = &f->head.account;
     uint64_t passed = now - a->stamp_ns;
@@ -62,7 +63,7 @@ static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t
     a->handler = handler;
 }
 
-void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
+__attribute__((hot)) void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
 {
     account_at(f, f->head.ops->host.now(f->head.port), activity, handler);
 }
@@ -77,7 +78,8 @@ static void start_cpu(ferry *f, uint64_t cpu_ns)
 
 /* The runtime's part of the processor time between start_cpu and `now_ns`. The two clocks are read
  * one after the other. The time by which the processor's clock is ahead belongs to no part. */
-static uint64_t runtime_part(const ferry *f, uint64_t cpu_ns, uint64_t now_ns)
+static __attribute__((noinline)) uint64_t runtime_part(const ferry *f, uint64_t cpu_ns,
+                                                       uint64_t now_ns)
 {
     const fy_account *a = &f->head.account;
     uint64_t wall = now_ns - a->cpu_stamp_ns;
@@ -109,9 +111,22 @@ void fy_account_start_cpu(ferry *f)
     start_cpu(f, cpu_at(f, f->head.account.stamp_ns));
 }
 
-void fy_account_wait(ferry *f, uint64_t deadline_ns)
+/* Returns the time of the end, or 0 if the port does not tell it. */
+static uint64_t wait_in_port(ferry *f, uint64_t deadline_ns, fy_lookout *lookout)
+{
+    const fy_port_ops *ops = f->head.ops;
+    if (ops->heap.await != NULL)
+        return ops->heap.await(f->head.port, f->head.account.stamp_ns, deadline_ns, lookout);
+    if (lookout == NULL || !lookout->is_over(lookout, true))
+        ops->transport.wait(f->head.port, FY_APP, deadline_ns);
+    return 0;
+}
+
+__attribute__((hot)) void fy_account_wait(ferry *f, uint64_t deadline_ns, fy_lookout *lookout)
 {
     fy_stretch stretch = {0};
+    ferry_activity before = f->head.account.activity;
+    bool brief = deadline_ns == FY_ONE_YIELD;
     fy_account_to(f, FERRY_IDLE, 0);
     if (f->head.account.quiet_ns == 0 || f->head.done != f->head.account.quiet_done) {
         f->head.account.quiet_ns = f->head.account.stamp_ns;
@@ -121,15 +136,17 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
         count_cpu(f, cpu_at(f, f->head.account.stamp_ns));
     if (f->head.profile != NULL)
         stretch = fy_profile_begin(f);
-    if (f->collectives.first != NULL) {
+    if (f->collectives.first != NULL && !brief) {
         uint64_t late_ns = fy_collectives_look_late(f, f->head.account.stamp_ns);
         deadline_ns = late_ns < deadline_ns ? late_ns : deadline_ns;
     }
-    f->head.ops->transport.wait(f->head.port, FY_APP, deadline_ns);
+    uint64_t waits_ns = f->head.account.stamp_ns;
+    uint64_t now_ns = wait_in_port(f, deadline_ns, lookout);
     if (f->head.profile != NULL)
         fy_profile_waited(f, &stretch);
-    uint64_t waits_ns = f->head.account.stamp_ns;
-    fy_account_to(f, FERRY_RUNTIME, 0);
+    if (now_ns == 0)
+        now_ns = f->head.ops->host.now(f->head.port);
+    account_at(f, now_ns, brief ? before : FERRY_RUNTIME, 0);
     if (f->head.account.stamp_ns - waits_ns >= SPUN_NS)
         f->head.account.cpu_read_ns = 0;
     if (f->head.account.timed)
@@ -218,7 +235,7 @@ __attribute__((noinline)) void fy_doing_tell(ferry *f, fy_doing doing, uint16_t 
         f->head.ops->diagnosis.doing(f->head.port, doing, handler, since_ns);
 }
 
-__attribute__((noinline)) void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
+__attribute__((hot, noinline)) void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     fy_doing_change(f, doing, handler);
 }

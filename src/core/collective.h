@@ -137,6 +137,7 @@ struct fy_collective {
 
 typedef struct fy_collectives {
     uint32_t turn;  /* calls carried out by the board */
+    int late;       /* the place that had not come when the last of them began to wait */
     uint32_t made;  /* groups that this rank took part in making */
     uint32_t polls; /* since a call began */
     bool making;    /* frames of an unknown group may belong to a new one */
@@ -218,7 +219,12 @@ uint64_t fy_collectives_look_late(ferry *f, uint64_t now);
 /* Takes in the frames that came early for the open posts of a call. */
 void fy_collective_look_early(ferry *f, fy_collective *c);
 
-bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b);
+static inline bool fy_collective_calls_equal(const fy_collective_call *a,
+                                             const fy_collective_call *b)
+{
+    return (((a->what ^ b->what) & ~(uint64_t)FY_CALL_RETURNED) | (a->size_bytes ^ b->size_bytes) |
+            (a->signature ^ b->signature)) == 0;
+}
 
 /* Checks a call of the program. FERRY_EINVAL, FERRY_ESTATE, FERRY_EPEER. */
 int fy_collective_check(ferry *f, const ferry_collective *what);

@@ -12,6 +12,14 @@
  * and the accesses of sleepers are sequentially consistent. So the last rank to come sees every
  * sleeper that has not seen its line.
  *
+ * If ranks share processors, the last rank to come finds the others where they yield, not asleep.
+ * So the port asks this file between two yields (board_is_over), and a rank says that it sleeps
+ * only just before it does. A rank that lacks only one other looks for a moment before it yields:
+ * the other one may run on another processor, and then the ranks of this processor have all come.
+ * The functions that a rank runs each time that it has the processor are `hot`, which puts them
+ * side by side. A processor that switches among many processes reads the entries of their pages
+ * anew.
+ *
  * Another rank may write where it should not. So a rank keeps its two lines in private memory too.
  * Before it goes to sleep, wherever it waits, it writes a line again that was changed.
  *
@@ -140,7 +148,8 @@ static size_t written_bytes(const ferry_collective *what, size_t size_bytes, int
     return what->kind == FERRY_BARRIER ? 0 : SIZE_MAX;
 }
 
-bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
+__attribute__((hot)) bool fy_collective_board_fits(const ferry *f, const ferry_collective *what,
+                                                   size_t size_bytes)
 {
     int ranks = f->collectives.group->size;
     return f->collectives.boards != NULL && ranks <= RANKS_MAX &&
@@ -151,7 +160,7 @@ static void wake_sleepers(ferry *f, const fy_collective *c)
 {
     for (int i = 0; i < c->ranks; i++)
         /* seq_cst: after the fence that follows our line or our announcement; pairs with the store
-         * in sleep_a_while */
+         * in board_is_over */
         if (i != c->self && atomic_load(&board_of(f, fy_group_rank(c->group, i))->waiting))
             f->head.ops->heap.rouse(f->head.port, fy_group_rank(c->group, i));
 }
@@ -176,29 +185,57 @@ void fy_collective_board_announce(ferry *f, const fy_collective *c)
         wake_sleepers(f, c);
 }
 
-/* Whether `rank` has come to this call; ends the call when it has come to another. */
-static bool has_come(ferry *f, fy_collective *c, int rank, uint32_t turn)
+/* A call for which this rank waits. */
+typedef struct meeting {
+    fy_lookout lookout; /* first: board_is_over is called with it */
+    ferry *f;
+    fy_collective *c;
+    uint32_t turn;   /* 0 or 1: which line */
+    int first, next; /* `next` places from `first` on have come, and perhaps more */
+} meeting;
+
+static inline int place_at(const meeting *m, int offset)
 {
-    const line *other = &board_of(f, rank)->lines[turn % 2];
+    int place = m->first + offset;
+    return place < m->c->ranks ? place : place - m->c->ranks;
+}
+
+/* Whether the rank of a place has come to this call; ends the call when it has come to another. */
+static inline bool has_come(const meeting *m, int offset)
+{
+    const fy_collective *c = m->c;
+    int rank = fy_group_rank(c->group, place_at(m, offset));
+    const line *other = &board_of(m->f, rank)->lines[m->turn];
     /* seq_cst: after the store to `waiting`; as acquire it pairs with the store in publish */
     if (atomic_load(&other->number) != c->number)
         return false;
-    fy_collective_call call = read_call(other->call);
-    if (!fy_collective_calls_equal(&call, &c->call)) {
-        /* seq_cst: as above */
-        if (atomic_load(&other->number) == c->number)
-            fy_collective_disagree(f, c, rank, &call);
-        return false;
-    }
-    return true;
+    const fy_collective_call call = read_call(other->call);
+    if (fy_collective_calls_equal(&call, &c->call))
+        return true;
+    /* seq_cst: as above */
+    if (atomic_load(&other->number) == c->number)
+        fy_collective_disagree(m->f, m->c, rank, &call);
+    return false;
 }
 
-/* Goes on from place `*next`; true when all have come. */
-static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
+/* Looks at those that had not come yet; true when all have come. */
+static __attribute__((hot)) bool all_have_come(meeting *m)
 {
-    while (*next < c->ranks && has_come(f, c, fy_group_rank(c->group, *next), turn))
-        ++*next;
-    return *next == c->ranks;
+    const fy_collective *c = m->c;
+    int next = m->next;
+    while (next < c->ranks && has_come(m, next))
+        next++;
+    m->next = next;
+    return next == c->ranks;
+}
+
+/* Whether only one rank has not come. */
+static bool lacks_one(meeting *m)
+{
+    int next = m->next++;
+    bool one = all_have_come(m);
+    m->next = next;
+    return one;
 }
 
 /* Finds out why `rank` does not come: it may have called something else. */
@@ -223,59 +260,69 @@ __attribute__((cold)) void fy_collective_board_doubt(ferry *f, fy_collective *c)
             doubt(f, c, c->posts[i].source);
 }
 
-/* Ends the call if a member from place `next` on has gone without coming. Also ends it if any
+/* Ends the call if a member that had not come yet has gone without coming. Also ends it if any
  * member has died, because a living member may not come for that reason. Others may still finish
  * this call, so the line stays: a rank that knows of a death writes no other line until there is
  * another group. */
-static void look_for_gone(ferry *f, fy_collective *c, int next, uint32_t turn)
+static void look_for_gone(meeting *m)
 {
-    fy_collective_look_lost(f, c);
-    for (int i = next; i < c->ranks && c->error == 0; i++) {
-        int rank = fy_group_rank(c->group, i);
-        if (fy_peer_is_gone(f, rank) && !has_come(f, c, rank, turn))
-            fy_collective_lack(f, c, rank);
+    fy_collective *c = m->c;
+    fy_collective_look_lost(m->f, c);
+    for (int i = m->next; i < c->ranks && c->error == 0; i++) {
+        int rank = fy_group_rank(c->group, place_at(m, i));
+        if (fy_peer_is_gone(m->f, rank) && !has_come(m, i))
+            fy_collective_lack(m->f, c, rank);
     }
 }
 
-static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
-                          fy_patience *patience)
+/* Whether the wait is over: the port calls it. */
+static __attribute__((hot)) bool board_is_over(fy_lookout *lookout, bool sleeps)
 {
-    _Atomic uint32_t *waiting = &board_of(f, f->head.rank)->waiting;
-    /* seq_cst: before the last look; pairs with the load in wake_sleepers */
-    atomic_store(waiting, 1);
-    if (!all_have_come(f, c, turn, next) && c->error == 0)
-        doubt(f, c, fy_group_rank(c->group, *next));
-    if (fy_loss_is_due(f))
-        look_for_gone(f, c, *next, turn);
-    if (*next < c->ranks && c->error == 0)
-        fy_progress_wait(f, FERRY_FOREVER, patience);
-    atomic_store(waiting, 0);
+    meeting *m = (meeting *)(void *)lookout;
+    _Atomic uint32_t *waiting = &board_of(m->f, m->f->head.rank)->waiting;
+    if (sleeps)
+        /* seq_cst: before the look; pairs with the load in wake_sleepers */
+        atomic_store(waiting, 1);
+    if (all_have_come(m) || m->c->error != 0)
+        return true;
+    if (sleeps)
+        doubt(m->f, m->c, fy_group_rank(m->c->group, place_at(m, m->next)));
+    return m->c->error != 0;
 }
 
-static void await_all(ferry *f, fy_collective *c, uint32_t turn)
+static void await_all(meeting *m)
 {
-    /* If ranks share processors, the others come only when this rank yields. */
-    const int looks = f->info.crowded ? 1 : LOOKS;
-    const uint32_t rounds = f->info.crowded ? 0 : ROUNDS;
-    fy_patience patience = {0};
-    int next = 0;
-    bool all = all_have_come(f, c, turn, &next);
-    if (all)
-        wake_sleepers(f, c);
-    while (!all && c->error == 0) {
-        for (int i = 0; i < looks && !all; i++) {
+    ferry *f = m->f;
+    const bool crowded = f->info.crowded;
+    fy_patience patience = {.lookout = &m->lookout};
+    f->collectives.late = place_at(m, m->next);
+    /* If ranks share processors, the others come only when this rank yields. But the last one may
+     * run on another processor. */
+    for (bool looks = !crowded || lacks_one(m), yields = crowded;; looks = !crowded) {
+        for (int i = 0; i < LOOKS && looks; i++) {
             fy_relax(); /* looks without a pause slow down the writer of the line */
-            all = all_have_come(f, c, turn, &next) || c->error != 0;
+            looks = !all_have_come(m) && m->c->error == 0;
         }
-        if (all)
+        /* Before the look: a rank that has died may have come before. */
+        bool lost = fy_loss_is_due(f);
+        if (m->c->error != 0 || all_have_come(m))
             break;
-        if (patience.rounds < rounds) {
+        if (lost)
+            look_for_gone(m);
+        if (yields) {
+            fy_progress_yield(f, &m->lookout);
+            yields = false;
+        } else if (!crowded && patience.rounds < ROUNDS) {
             patience.rounds = fy_progress(f, true) > 0 ? 0 : patience.rounds + 1;
-        } else {
+        } else if (m->c->error == 0) {
             patience.rounds = UINT16_MAX; /* sleep at once */
-            sleep_a_while(f, c, turn, &next, &patience);
+            fy_progress_wait(f, FERRY_FOREVER, &patience);
         }
     }
+    _Atomic uint32_t *waiting = &board_of(f, f->head.rank)->waiting;
+    /* relaxed, both: if a rank sees the 1 late, it wakes this one once too often */
+    if (atomic_load_explicit(waiting, memory_order_relaxed) != 0)
+        atomic_store_explicit(waiting, 0, memory_order_relaxed);
 }
 
 /* Copies values, which are at most VALUE_BYTES; one word without a call. */
@@ -311,7 +358,7 @@ static const void *combine_all(const fy_collective *c, const void **at, int rank
 
 /* Reads the values where they stand: their lines are written again only after this rank's next
  * call. Combines pieces as exchange.c does. */
-static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
+static __attribute__((noinline)) void read_values(ferry *f, const fy_collective *c, uint32_t turn)
 {
     _Alignas(16) unsigned char room[RANKS_MAX][VALUE_BYTES];
     const void *at[RANKS_MAX];
@@ -330,7 +377,7 @@ static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
         copy_values(out, combine_all(c, at, c->ranks, room), size);
 }
 
-void fy_collective_board_run(ferry *f, fy_collective *c)
+__attribute__((hot)) void fy_collective_board_run(ferry *f, fy_collective *c)
 {
     if (c->error != 0)
         return;
@@ -342,7 +389,12 @@ void fy_collective_board_run(ferry *f, fy_collective *c)
         copy_values(kept->value, c->what.in, bytes);
     kept->number = c->number;
     publish(&board_of(f, f->head.rank)->lines[turn % 2], kept);
-    await_all(f, c, turn);
+    meeting m = {.lookout = {board_is_over}, .f = f, .c = c, .turn = turn % 2};
+    m.first = f->collectives.late < c->ranks ? f->collectives.late : 0;
+    if (all_have_come(&m))
+        wake_sleepers(f, c);
+    else
+        await_all(&m);
     if (c->error != 0)
         return;
     /* Only a call that all ranks have completed counts as a turn, so all agree which line is next.

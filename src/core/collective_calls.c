@@ -78,7 +78,8 @@ static __attribute__((cold)) void name_phase(fy_collectives *all, fy_collective_
 
 /* A call of the next number for `what`, which was checked; NULL without memory. It is among the
  * running calls until it has finished. */
-static fy_collective *collective_begin(ferry *f, const ferry_collective *what, bool by_board)
+static __attribute__((hot)) fy_collective *collective_begin(ferry *f, const ferry_collective *what,
+                                                            bool by_board)
 {
     fy_collectives *all = &f->collectives;
     fy_collective *c = all->spare;
@@ -114,14 +115,16 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
         name_phase(all, &c->call);
     c->part = c->at = c->step_count = c->post_count = 0;
     c->sent = c->done = 0;
-    fy_rest_due(f);
     if (all->first == NULL)
         all->first = c;
     else
         all->last->next = c;
     all->last = c;
-    if (!by_board && c->ranks > 1 && c->group->id == 0)
-        fy_collective_board_announce(f, c);
+    if (!by_board) {
+        fy_rest_due(f);
+        if (c->ranks > 1 && c->group->id == 0)
+            fy_collective_board_announce(f, c);
+    }
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
     fy_collective_look_lost(f, c);
@@ -155,7 +158,7 @@ static void run_steps(ferry *f, fy_collective *c)
         fy_progress_wait(f, FERRY_FOREVER, &patience);
 }
 
-int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
+__attribute__((hot)) int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     bool by_board = what->group == NULL && f->collectives.group->size > 1 &&
@@ -233,7 +236,7 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
 
 static const ferry_collective barrier = {.size = sizeof(barrier), .kind = FERRY_BARRIER};
 
-int fy_barrier(ferry *f, fy_doing doing)
+__attribute__((hot)) int fy_barrier(ferry *f, fy_doing doing)
 {
     return fy_collective_run(f, &barrier, doing);
 }
@@ -247,7 +250,7 @@ int fy_barrier_phase(ferry *f, const char *scheduler, bool on)
     return error;
 }
 
-int ferry_barrier(ferry *f)
+__attribute__((hot)) int ferry_barrier(ferry *f)
 {
     int error = fy_collective_check_group(f, f->collectives.group, "barrier");
     return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);

@@ -40,12 +40,6 @@ static inline uint64_t group_id(const fy_frame *frame)
     return frame->words[0] & FY_CALL_OVER_GROUP ? frame->words[2] : 0;
 }
 
-bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b)
-{
-    return ((a->what ^ b->what) & ~(uint64_t)FY_CALL_RETURNED) == 0 &&
-           a->size_bytes == b->size_bytes && a->signature == b->signature;
-}
-
 static const char *call_name(const fy_collective_call *call)
 {
     unsigned kind = call->what & 0xff;
@@ -416,7 +410,7 @@ void fy_collective_look_early(ferry *f, fy_collective *c)
     }
 }
 
-void fy_collective_finish(ferry *f, fy_collective *c)
+__attribute__((hot)) void fy_collective_finish(ferry *f, fy_collective *c)
 {
     fy_collectives *all = &f->collectives;
     if (c->error != 0 && !c->told)
@@ -438,16 +432,18 @@ void fy_collective_finish(ferry *f, fy_collective *c)
         c->group->done = c->number;
         c->group->done_call = c->call;
     }
-    free(c->scratch);
+    if (c->scratch != NULL)
+        free(c->scratch);
     c->scratch = NULL;
     fy_group_drop(c->group);
     c->group = NULL;
-    fy_op_end_explained(f, c->op, c->error);
+    if (c->op != 0)
+        fy_op_end_explained(f, c->op, c->error);
     if (!c->kept)
         fy_collective_free(f, c);
 }
 
-void fy_collective_free(ferry *f, fy_collective *c)
+__attribute__((hot)) void fy_collective_free(ferry *f, fy_collective *c)
 {
     c->next = f->collectives.spare;
     f->collectives.spare = c;
@@ -462,7 +458,7 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
                                fy_peer_outcome(f, rank));
 }
 
-void fy_collective_look_lost(ferry *f, fy_collective *c)
+__attribute__((hot)) void fy_collective_look_lost(ferry *f, fy_collective *c)
 {
     const fy_group *group = c->group, *parent = group->parent;
     bool whole = group->dead < 0 && group->quitter == 0 && (parent == NULL || parent->dead < 0);

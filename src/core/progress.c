@@ -212,12 +212,12 @@ static inline void account_leave(ferry *f, fy_doing before)
         fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
 }
 
-fy_doing fy_account_enter(ferry *f, fy_doing doing)
+__attribute__((hot)) fy_doing fy_account_enter(ferry *f, fy_doing doing)
 {
     return account_enter(f, doing);
 }
 
-void fy_account_leave(ferry *f, fy_doing before)
+__attribute__((hot)) void fy_account_leave(ferry *f, fy_doing before)
 {
     account_leave(f, before);
 }
@@ -302,12 +302,14 @@ fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* Whether a round has something to do beside the data lane and the layers. */
+/* Whether a round has something to do beside the data lane and the layers. A call by the board
+ * needs no rounds. */
 static bool has_rest(const ferry *f)
 {
+    const fy_collective *c = f->collectives.first;
     return f->head.slow_lanes != 0 || f->tags.count != 0 || f->self.head != NULL ||
-           f->ops_table.events != NULL || f->collectives.first != NULL || f->orphans.head != NULL ||
-           f->peers.news || f->refused != 0 || f->relieved != 0;
+           f->ops_table.events != NULL || (c != NULL && (!c->by_board || c->next != NULL)) ||
+           f->orphans.head != NULL || f->peers.news || f->refused != 0 || f->relieved != 0;
 }
 
 /* 0 if there is no work except that of the data lane. The words are combined before the test,
@@ -414,7 +416,7 @@ uint64_t fy_patience_pause(ferry *f, fy_patience *patience)
 {
     patience->pause_ns = patience->pause_ns == 0
                              ? FY_PAUSE_MIN_NS
-                             : fy_pause_longer(patience->pause_ns, FY_PAUSE_MAX_NS);
+                             : (uint32_t)fy_pause_longer(patience->pause_ns, FY_PAUSE_MAX_NS);
     return f->head.ops->host.now(f->head.port) + patience->pause_ns;
 }
 
@@ -449,11 +451,18 @@ bool fy_patience_ends(const ferry *f, const fy_patience *patience)
     return patience->rounds >= quiet_rounds(f);
 }
 
+__attribute__((hot)) void fy_progress_yield(ferry *f, fy_lookout *lookout)
+{
+    if (f->head.ops->heap.await != NULL && !is_time_to_look(f) && noise(f) == 0)
+        fy_account_wait(f, FY_ONE_YIELD, lookout);
+}
+
 int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 {
     int count = fy_progress(f, true);
     if (count > 0) {
-        *patience = (fy_patience){0};
+        patience->rounds = 0;
+        patience->pause_ns = 0;
         return count;
     }
     if (patience->rounds++ < quiet_rounds(f))
@@ -462,11 +471,11 @@ int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return 0;
     fy_collective_board_repair(f);
-    fy_account_wait(f, earliest_deadline(f, deadline_ns, patience));
+    fy_account_wait(f, earliest_deadline(f, deadline_ns, patience), patience->lookout);
     return 0;
 }
 
-int fy_check_outside(ferry *f, const char *call)
+__attribute__((hot)) int fy_check_outside(ferry *f, const char *call)
 {
     if (f->head.depth == 0)
         return 0;

@@ -292,6 +292,7 @@ static void tell_where(ferry *f)
 static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 {
     bool rests = f->quiescence.looked && f->head.at_rest != 0;
+    fy_rest_lookout board = {.lookout = {fy_rest_is_over}, .f = f};
     if (rests && f->info.crowded)
         patience->rounds = UINT16_MAX; /* the board was looked at: sleep */
     deadline_ns = next_look_ns(f, deadline_ns, patience);
@@ -302,8 +303,12 @@ static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
             continue;
         return;
     }
-    if (fy_rest_await(f))
+    if (f->info.crowded)
+        fy_progress_yield(f, &board.lookout);
+    patience->lookout = &board.lookout;
+    if (!fy_rest_is_over(&board.lookout, false))
         (void)fy_progress_wait(f, deadline_ns, patience);
+    patience->lookout = NULL;
     (void)fy_progress(f, true);
 }
 

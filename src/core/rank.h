@@ -160,7 +160,8 @@ int fy_poll_result(const ferry *f, uint64_t before);
 /* How long a caller has waited for something in vain. */
 typedef struct fy_patience {
     uint32_t rounds;
-    uint64_t pause_ns; /* for waiting for room, which no frame announces */
+    uint32_t pause_ns;   /* for waiting for room, which no frame announces */
+    fy_lookout *lookout; /* what ends a wait beside frames; NULL: nothing */
 } fy_patience;
 
 /* The next pause of a caller that waits for room. Returns its end: the first takes FY_PAUSE_MIN_NS,
@@ -174,6 +175,10 @@ bool fy_patience_ends(const ferry *f, const fy_patience *patience);
 /* One round, with tasks. If there was no work, sleeps until there may be some, but not beyond
  * `deadline_ns`. The caller looks at its condition after each call. */
 int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience);
+
+/* Lets another rank have the processor once, if nothing is left to do here. For a rank that has
+ * just looked at what `lookout` looks at. It counts no round. */
+void fy_progress_yield(ferry *f, fy_lookout *lookout);
 
 /* Whether nothing is left to do here until a frame arrives. */
 bool fy_rank_idle(ferry *f);
@@ -244,8 +249,11 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler);
 /* Counts the processor time from now on. The account has just been brought up to date. */
 void fy_account_start_cpu(ferry *f);
 
-/* Sleeps in the port, as idle time, until something comes or `deadline_ns`. */
-void fy_account_wait(ferry *f, uint64_t deadline_ns);
+/* Sleeps in the port, as idle time, until something comes or `deadline_ns`, or until `lookout`, if
+ * not NULL, ends it. With deadline FY_ONE_YIELD it does not sleep, and the activity stays what it
+ * was. */
+#define FY_ONE_YIELD UINT64_C(1) /* in the past, as no other deadline is */
+void fy_account_wait(ferry *f, uint64_t deadline_ns, fy_lookout *lookout);
 
 /* At the start and the end of each call that polls. `doing` is what the port is told while it
  * waits. fy_account_leave restores what fy_account_enter returned. */

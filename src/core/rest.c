@@ -185,7 +185,7 @@ static rest_verdict read_lines(ferry *f)
 static void wake_others(ferry *f)
 {
     const fy_group *group = f->collectives.group;
-    /* seq_cst: after the store of the end; pairs with the fence in fy_rest_await */
+    /* seq_cst: after the store of the end; pairs with the fence in fy_rest_is_over */
     atomic_thread_fence(memory_order_seq_cst);
     for (int i = 0; i < group->size; i++) {
         int rank = fy_group_rank(group, i);
@@ -211,11 +211,14 @@ void fy_rest_init(ferry *f)
     atomic_store_explicit(&own_line(f)->shipped, 0, memory_order_relaxed);
 }
 
-bool fy_rest_await(ferry *f)
+bool fy_rest_is_over(fy_lookout *lookout, bool sleeps)
 {
-    /* relaxed: before the fence */
-    atomic_store_explicit(&own_line(f)->awaits, 1, memory_order_relaxed);
-    /* seq_cst: before the last look; pairs with the fence in wake_others */
-    atomic_thread_fence(memory_order_seq_cst);
-    return read_lines(f) == REST_GOES_ON;
+    ferry *f = ((fy_rest_lookout *)(void *)lookout)->f;
+    if (sleeps) {
+        /* relaxed: before the fence */
+        atomic_store_explicit(&own_line(f)->awaits, 1, memory_order_relaxed);
+        /* seq_cst: before the last look; pairs with the fence in wake_others */
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    return read_lines(f) != REST_GOES_ON;
 }

@@ -16,9 +16,13 @@ bool fy_rest_fits(const ferry *f);
  * control lock] */
 bool fy_rest_look(ferry *f, bool *wrote);
 
-/* This rank, which is at rest, wants to be woken when the epoch ends. Returns whether it may sleep:
- * the epoch has not ended yet. If it is awake by then, it is woken once too often. [app thread] */
-bool fy_rest_await(ferry *f);
+/* For a rank at rest that waits: the wait is over when the epoch has ended. If the rank sleeps by
+ * then, it is woken. `is_over` is fy_rest_is_over. [app thread] */
+typedef struct fy_rest_lookout {
+    fy_lookout lookout;
+    ferry *f;
+} fy_rest_lookout;
+bool fy_rest_is_over(fy_lookout *lookout, bool sleeps);
 
 /* Counts `count` units of work that are about to be sent. False: there is no board. [either thread]
  */

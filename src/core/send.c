@@ -229,7 +229,7 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
         f->head.unseen_bytes = 0; /* nothing has come */
     if (patience->rounds++ < ROOM_ROUNDS)
         return;
-    fy_account_wait(f, fy_patience_pause(f, patience));
+    fy_account_wait(f, fy_patience_pause(f, patience), NULL);
 }
 
 /* A call begins to wait until it can send to `rank`, for reports. */
@@ -308,7 +308,7 @@ static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *l
             continue;
         uint64_t now = f->head.ops->host.now(f->head.port), pause = (now - start) / 8;
         pause = pause < FY_PAUSE_MAX_NS ? pause : FY_PAUSE_MAX_NS;
-        fy_account_wait(f, now + pause);
+        fy_account_wait(f, now + pause, NULL);
     }
 }
 

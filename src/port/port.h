@@ -25,10 +25,10 @@
 #include <ferry/error.h>
 
 /* The versions of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 15
+#define FY_PORT_VERSION 16
 #define FY_TRANSPORT_VERSION 3
 #define FY_HOST_VERSION 4
-#define FY_HEAP_VERSION 1
+#define FY_HEAP_VERSION 2
 #define FY_MEMBERS_VERSION 3
 #define FY_DIAGNOSIS_VERSION 2
 #define FY_FRAME_WORDS 4
@@ -233,6 +233,15 @@ typedef struct fy_host_ops {
     void (*disk)(fy_port *port, int owner, bool writes, uint64_t size_bytes, fy_disk_outcome *out);
 } fy_host_ops;
 
+/* Looks at boards for a wait (fy_heap_ops.await). */
+typedef struct fy_lookout fy_lookout;
+struct fy_lookout {
+    /* Whether the wait is over. `sleeps`: the thread sleeps if it is not. Then the callee first
+     * says on a board that it sleeps, and looks afterwards. A rank that ends waits reads that after
+     * it has written, and calls `rouse`. Both need a sequentially consistent order. */
+    bool (*is_over)(fy_lookout *lookout, bool sleeps);
+};
+
 /* Heap: memory that the ranks of a node share. If they share none, all operations are NULL. */
 typedef struct fy_heap_ops {
     uint32_t version; /* FY_HEAP_VERSION */
@@ -269,6 +278,13 @@ typedef struct fy_heap_ops {
     /* As wake, for the application thread of a rank that shares memory. NULL: no memory is
      * shared. */
     void (*rouse)(fy_port *port, int rank);
+
+    /* As wait, for the application thread. The wait also ends when `lookout`, if it is not NULL,
+     * says so. The port asks it again after each yield, and with `sleeps` just before the thread
+     * sleeps. `now_ns` is the time of the call. If `deadline_ns` is not later, the port may yield,
+     * but not sleep. Returns the time of the end. NULL: the client asks `lookout` before each
+     * `wait`. */
+    uint64_t (*await)(fy_port *port, uint64_t now_ns, uint64_t deadline_ns, fy_lookout *lookout);
 } fy_heap_ops;
 
 /* Members: which ranks the job has, and how ranks come and go. Only `peer` is required. */

@@ -67,6 +67,32 @@ void fy_case_memory(fy_port *port)
     fy_tally_meet(&t, 1);
 }
 
+/* The word of this rank's board that rank 0 sets, and this rank's word that says that it sleeps. */
+typedef struct board_watch {
+    fy_lookout lookout;
+    _Atomic uint64_t *own;
+} board_watch;
+
+enum { WORD_SET, WORD_SLEEPS };
+
+static bool is_set(fy_lookout *lookout, bool sleeps)
+{
+    board_watch *w = (board_watch *)(void *)lookout;
+    if (sleeps)
+        w->own[WORD_SLEEPS] = 1;
+    return w->own[WORD_SET] != 0;
+}
+
+/* As fy_case_boards waits, but rank 0 rouses only a rank that has said that it sleeps. */
+static void wait_with_lookout(fy_port *port, _Atomic uint64_t *own)
+{
+    board_watch w = {.lookout = {is_set}, .own = own};
+    while (own[WORD_SET] == 0) {
+        uint64_t now_ns = port->ops->host.now(port);
+        fy_expect(port->ops->heap.await(port, now_ns, UINT64_MAX, &w.lookout) >= now_ns);
+    }
+}
+
 /* Goal: the ranks of a node see each other's boards, empty at first, and wake each other. Method:
  * each writes the last word of its own; then rank 0 writes on those of the others, who sleep. */
 void fy_case_boards(fy_port *port)
@@ -87,9 +113,12 @@ void fy_case_boards(fy_port *port)
         fy_expect(board == NULL || board[LAST] == (uint64_t)rank + 100);
         if (info.rank != 0 || rank == 0 || board == NULL)
             continue;
-        board[0] = 1;
-        port->ops->heap.rouse(port, rank);
+        board[WORD_SET] = 1;
+        if (port->ops->heap.await == NULL || board[WORD_SLEEPS] != 0)
+            port->ops->heap.rouse(port, rank);
     }
+    if (info.rank != 0 && port->ops->heap.await != NULL && port->ops->heap.board(port, 0) != NULL)
+        wait_with_lookout(port, own);
     while (info.rank != 0 && port->ops->heap.board(port, 0) != NULL && own[0] == 0)
         port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     fy_tally_meet(&t, 2);

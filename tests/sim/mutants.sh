@@ -331,6 +331,13 @@ mutant asleep_late $wait 'atomic_store(&p->self->app_asleep, 1);' \
 mutant fence_unasked $wait 'atomic_fetch_or(&p->self->state, SHM_NEEDS_FENCE);' ';' 2
 mutant turn_early src/port/shm/send.c 'atomic_store(&slot->turn, turn);' \
     'atomic_store_explicit(&slot->turn, turn, memory_order_relaxed);' 2
+program=sim/rounds
+mutant look_left $wait '!app_ready(p) && !lookout_ends(lookout, true)' '!app_ready(p)' 4
+mutant look_unseen $board 'atomic_store(waiting, 1);' \
+    'atomic_store_explicit(waiting, 1, memory_order_relaxed);' 4
+mutant look_late $board 'if (all_have_come(m) || m->c->error != 0)' \
+    'if (!sleeps && (all_have_come(m) || m->c->error != 0))' 4
+mutant rest_unseen $rest 'atomic_store_explicit(&own_line(f)->awaits, 1, memory_order_relaxed);' ';' 4
 program=sim/lost deaths='TURNS_DEATHS=2 TURNS_ENDS=1'
 mutant death_untold $wait 'fy_rouse(&peer->app_asleep);' ';' 3
 mutant death_unseen $wait 'atomic_fetch_add(&peer->events, 1);' ';' 3

@@ -180,6 +180,7 @@ void fy_shm_arenas_look(const shm_port *p);
 
 /* wait.c */
 void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+uint64_t fy_shm_await(fy_port *port, uint64_t now_ns, uint64_t deadline_ns, fy_lookout *lookout);
 void fy_shm_wake(fy_port *port, fy_thread thread);
 void fy_shm_serve(fy_port *port, fy_thread thread);
 /* Finds out whether the kernel has membarrier; sets fence and barrier. */

@@ -77,7 +77,7 @@ static void shm_query(const fy_port *port, fy_port_info *info)
     };
 }
 
-static uint64_t shm_now(fy_port *port)
+static __attribute__((hot)) uint64_t shm_now(fy_port *port)
 {
     (void)port;
     return fy_clock_now_ns();
@@ -266,6 +266,7 @@ static const fy_port_ops shm_ops = {
             .free_gone = fy_shm_free_gone,
             .board = shm_board,
             .rouse = shm_rouse,
+            .await = fy_shm_await,
         },
     .members =
         {

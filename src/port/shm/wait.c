@@ -55,19 +55,19 @@
 #define SLEEP_MAX_NS 1000000000u
 #define AWAKE_DECISIONS 200 /* after so many waits without sleep senders need no fence */
 
-static uint64_t now_repaired(shm_port *p, fy_thread thread)
+static void repair_at(shm_port *p, fy_thread thread, uint64_t now_ns)
 {
-    uint64_t now_ns = fy_clock_now_ns();
-    if (now_ns - p->repaired_ns[thread] >= SLEEP_MAX_NS) {
-        p->repaired_ns[thread] = now_ns;
-        fy_shm_repair(p, thread);
-    }
-    return now_ns;
+    if (now_ns - p->repaired_ns[thread] < SLEEP_MAX_NS)
+        return;
+    p->repaired_ns[thread] = now_ns;
+    fy_shm_repair(p, thread);
 }
 
 static void futex_sleep(shm_port *p, fy_thread thread, _Atomic uint32_t *word, uint64_t deadline_ns)
 {
-    uint64_t latest_ns = now_repaired(p, thread) + SLEEP_MAX_NS;
+    uint64_t now_ns = fy_clock_now_ns();
+    repair_at(p, thread, now_ns);
+    uint64_t latest_ns = now_ns + SLEEP_MAX_NS;
     if (deadline_ns < latest_ns)
         latest_ns = deadline_ns;
     struct timespec t = {
@@ -183,7 +183,7 @@ __attribute__((cold)) bool fy_shm_is_crowded(const fy_segment *segment)
 }
 
 /* Whether wake was called, or the state of a peer changed, since the last call. */
-static bool notices(shm_port *p, fy_thread thread)
+static __attribute__((hot)) bool notices(shm_port *p, fy_thread thread)
 {
     /* seq_cst: after the store to `asleep` */
     if (atomic_load(&p->self->signal[thread])) {
@@ -199,8 +199,13 @@ static bool notices(shm_port *p, fy_thread thread)
     return true;
 }
 
+static bool lookout_ends(fy_lookout *lookout, bool sleeps)
+{
+    return lookout != NULL && lookout->is_over(lookout, sleeps);
+}
+
 /* As app_ready, for looks that are repeated: it may miss something that has just come. */
-static bool app_sees(shm_port *p)
+static __attribute__((hot)) bool app_sees(shm_port *p)
 {
     return fy_shm_has_news(p) || notices(p, FY_APP);
 }
@@ -227,23 +232,25 @@ static __attribute__((cold)) void lose_patience(shm_port *p, uint64_t yield_ns)
     p->calm = 0;
 }
 
-/* Looks for a while. Returns true if something has come or the deadline has passed. */
-static bool shm_look(shm_port *p, uint64_t deadline_ns)
+/* Looks for a while. Returns true if something has come or the deadline has passed. `*now_ns` is
+ * moved on. */
+static bool shm_look(shm_port *p, uint64_t *now_ns, uint64_t deadline_ns, fy_lookout *lookout)
 {
     for (int i = 0; i < SPINS && !p->crowded; i++) {
-        if (app_sees(p))
+        if (app_sees(p) || lookout_ends(lookout, false))
             return true;
         fy_relax();
     }
-    uint64_t first = now_repaired(p, FY_APP), before = first;
+    uint64_t first = *now_ns, before = first;
+    repair_at(p, FY_APP, first);
     bool goes_on = true;
     p->calm++;
     for (uint32_t i = 0; i < (goes_on ? YIELDS_MAX : YIELDS); i++) {
         sched_yield();
-        bool sees = app_sees(p);
+        bool sees = lookout_ends(lookout, false) || app_sees(p);
         if (!sees && i % YIELDS_TIMED != 0)
             continue;
-        uint64_t after = fy_clock_now_ns();
+        uint64_t after = *now_ns = fy_clock_now_ns();
         bool ends = sees || after >= deadline_ns;
         /* A slow yield counts although something has come, as it often has by then. */
         if (after - before > SLOW_YIELD_NS) {
@@ -258,15 +265,19 @@ static bool shm_look(shm_port *p, uint64_t deadline_ns)
     return false;
 }
 
-static void wait_app(shm_port *p, uint64_t deadline_ns)
+__attribute__((hot)) uint64_t fy_shm_await(fy_port *port, uint64_t now_ns, uint64_t deadline_ns,
+                                           fy_lookout *lookout)
 {
+    shm_port *p = state_of(port);
     if (app_sees(p))
-        return;
+        return now_ns;
     if (p->impatience > 0) {
+        if (deadline_ns <= now_ns)
+            return now_ns;
         p->impatience--;
-    } else if (shm_look(p, deadline_ns)) {
+    } else if (shm_look(p, &now_ns, deadline_ns, lookout)) {
         stay_awake(p);
-        return;
+        return now_ns;
     }
     fy_heap_trim(p->heap);
     /* seq_cst: before the last look; pairs with fy_rouse */
@@ -275,9 +286,10 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
     /* A helper may poll the control lane: then the lane's state is not this thread's. */
     bool both = p->helper_entry == NULL;
     bool odd = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL));
-    if (!odd && !app_ready(p))
+    if (!odd && !app_ready(p) && !lookout_ends(lookout, true))
         futex_sleep(p, FY_APP, &p->self->app_asleep, deadline_ns);
     atomic_store(&p->self->app_asleep, 0);
+    return fy_clock_now_ns();
 }
 
 static void wait_helper(shm_port *p, uint64_t deadline_ns)
@@ -294,7 +306,7 @@ static void wait_helper(shm_port *p, uint64_t deadline_ns)
 void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
 {
     if (thread == FY_APP)
-        wait_app(state_of(port), deadline_ns);
+        (void)fy_shm_await(port, fy_clock_now_ns(), deadline_ns, NULL);
     else
         wait_helper(state_of(port), deadline_ns);
 }
