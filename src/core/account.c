@@ -76,6 +76,13 @@ static void start_cpu(ferry *f, uint64_t cpu_ns)
     a->cpu_runtime_ns = f->head.stats.runtime_ns;
 }
 
+/* The share `part` / `whole` of a time. Signed numbers take less code to convert. */
+static inline uint64_t share_of(uint64_t ns, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)(int64_t)((double)(int64_t)ns * (double)(int64_t)part /
+                               (double)(int64_t)whole);
+}
+
 /* The runtime's part of the processor time between start_cpu and `now_ns`. The two clocks are read
  * one after the other. The time by which the processor's clock is ahead belongs to no part. */
 static __attribute__((noinline)) uint64_t runtime_part(const ferry *f, uint64_t cpu_ns,
@@ -87,7 +94,7 @@ static __attribute__((noinline)) uint64_t runtime_part(const ferry *f, uint64_t 
     if (wall == 0 || a->cpu_stamp_ns == 0)
         return 0;
     uint64_t cpu = cpu_ns - a->cpu_ns;
-    return cpu >= wall ? runtime : (uint64_t)((double)cpu * (double)runtime / (double)wall);
+    return cpu >= wall ? runtime : share_of(cpu, runtime, wall);
 }
 
 /* Adds the runtime's part to its time. The account has just been brought up to date. */
@@ -208,8 +215,7 @@ static void close_batch(ferry *f)
     a->task_cpu_ns = 0;
     f->head.stats.task_ns -= between_ns;
     f->head.stats.runtime_ns += between_ns;
-    uint64_t runtime_ns =
-        between_ns == 0 ? 0 : (uint64_t)((double)used_ns * (double)between_ns / (double)wall_ns);
+    uint64_t runtime_ns = between_ns == 0 ? 0 : share_of(used_ns, between_ns, wall_ns);
     f->head.stats.tasks += a->batch_tasks;
     f->head.stats.task_cpu_ns += used_ns - runtime_ns;
     f->head.stats.runtime_cpu_ns += runtime_ns;
