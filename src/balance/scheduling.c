@@ -254,8 +254,10 @@ static void note_end(ferry_scheduling *s, bool gone, uint64_t took_ns)
     s->sending = false;
     if (!gone)
         return;
-    if (s->word_ns == 0 || took_ns < s->word_ns)
-        s->word_ns = s->word_ns == 0 ? took_ns : (s->word_ns + took_ns) / 2;
+    if (s->word_ns == 0)
+        s->word_ns = took_ns;
+    else if (took_ns < s->word_ns)
+        s->word_ns = (s->word_ns + took_ns) / 2;
     else
         s->word_ns += s->word_ns / 16;
     s->note_first++;

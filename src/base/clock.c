@@ -12,7 +12,7 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-__attribute__((hot)) uint64_t fy_clock_now_ns(void)
+uint64_t fy_clock_now_ns(void)
 {
     return read_clock(CLOCK_MONOTONIC);
 }

@@ -38,8 +38,7 @@ static void record(ferry *f, uint64_t now)
         fy_trace_add(&f->file->trace, &stretch, now);
 }
 
-static __attribute__((hot)) void account_at(ferry *f, uint64_t now, ferry_activity activity,
-                                            uint32_t handler)
+static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t handler)
 {
     fy_account *a = &f->head.account;
     uint64_t passed = now - a->stamp_ns;
@@ -63,7 +62,7 @@ static __attribute__((hot)) void account_at(ferry *f, uint64_t now, ferry_activi
     a->handler = handler;
 }
 
-__attribute__((hot)) void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
+void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
 {
     account_at(f, f->head.ops->host.now(f->head.port), activity, handler);
 }
@@ -129,7 +128,7 @@ static uint64_t wait_in_port(ferry *f, uint64_t deadline_ns, fy_lookout *lookout
     return 0;
 }
 
-__attribute__((hot)) void fy_account_wait(ferry *f, uint64_t deadline_ns, fy_lookout *lookout)
+void fy_account_wait(ferry *f, uint64_t deadline_ns, fy_lookout *lookout)
 {
     fy_stretch stretch = {0};
     ferry_activity before = f->head.account.activity;
@@ -241,7 +240,7 @@ __attribute__((noinline)) void fy_doing_tell(ferry *f, fy_doing doing, uint16_t 
         f->head.ops->diagnosis.doing(f->head.port, doing, handler, since_ns);
 }
 
-__attribute__((hot, noinline)) void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
+__attribute__((noinline)) void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     fy_doing_change(f, doing, handler);
 }

@@ -16,9 +16,6 @@
  * So the port asks this file between two yields (board_is_over), and a rank says that it sleeps
  * only just before it does. A rank that lacks only one other looks for a moment before it yields:
  * the other one may run on another processor, and then the ranks of this processor have all come.
- * The functions that a rank runs each time that it has the processor are `hot`, which puts them
- * side by side. A processor that switches among many processes reads the entries of their pages
- * anew.
  *
  * Another rank may write where it should not. So a rank keeps its two lines in private memory too.
  * Before it goes to sleep, wherever it waits, it writes a line again that was changed.
@@ -148,8 +145,7 @@ static size_t written_bytes(const ferry_collective *what, size_t size_bytes, int
     return what->kind == FERRY_BARRIER ? 0 : SIZE_MAX;
 }
 
-__attribute__((hot)) bool fy_collective_board_fits(const ferry *f, const ferry_collective *what,
-                                                   size_t size_bytes)
+bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
 {
     int ranks = f->collectives.group->size;
     return f->collectives.boards != NULL && ranks <= RANKS_MAX &&
@@ -219,7 +215,7 @@ static inline bool has_come(const meeting *m, int offset)
 }
 
 /* Looks at those that had not come yet; true when all have come. */
-static __attribute__((hot)) bool all_have_come(meeting *m)
+static bool all_have_come(meeting *m)
 {
     const fy_collective *c = m->c;
     int next = m->next;
@@ -276,7 +272,7 @@ static void look_for_gone(meeting *m)
 }
 
 /* Whether the wait is over: the port calls it. */
-static __attribute__((hot)) bool board_is_over(fy_lookout *lookout, bool sleeps)
+static bool board_is_over(fy_lookout *lookout, bool sleeps)
 {
     meeting *m = (meeting *)(void *)lookout;
     _Atomic uint32_t *waiting = &board_of(m->f, m->f->head.rank)->waiting;
@@ -377,7 +373,7 @@ static __attribute__((noinline)) void read_values(ferry *f, const fy_collective 
         copy_values(out, combine_all(c, at, c->ranks, room), size);
 }
 
-__attribute__((hot)) void fy_collective_board_run(ferry *f, fy_collective *c)
+void fy_collective_board_run(ferry *f, fy_collective *c)
 {
     if (c->error != 0)
         return;

@@ -78,8 +78,7 @@ static __attribute__((cold)) void name_phase(fy_collectives *all, fy_collective_
 
 /* A call of the next number for `what`, which was checked; NULL without memory. It is among the
  * running calls until it has finished. */
-static __attribute__((hot)) fy_collective *collective_begin(ferry *f, const ferry_collective *what,
-                                                            bool by_board)
+static fy_collective *collective_begin(ferry *f, const ferry_collective *what, bool by_board)
 {
     fy_collectives *all = &f->collectives;
     fy_collective *c = all->spare;
@@ -158,7 +157,7 @@ static void run_steps(ferry *f, fy_collective *c)
         fy_progress_wait(f, FERRY_FOREVER, &patience);
 }
 
-__attribute__((hot)) int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
+int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     bool by_board = what->group == NULL && f->collectives.group->size > 1 &&
@@ -236,7 +235,7 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
 
 static const ferry_collective barrier = {.size = sizeof(barrier), .kind = FERRY_BARRIER};
 
-__attribute__((hot)) int fy_barrier(ferry *f, fy_doing doing)
+int fy_barrier(ferry *f, fy_doing doing)
 {
     return fy_collective_run(f, &barrier, doing);
 }
@@ -250,7 +249,7 @@ int fy_barrier_phase(ferry *f, const char *scheduler, bool on)
     return error;
 }
 
-__attribute__((hot)) int ferry_barrier(ferry *f)
+int ferry_barrier(ferry *f)
 {
     int error = fy_collective_check_group(f, f->collectives.group, "barrier");
     return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);

@@ -113,8 +113,7 @@ static int check_values(ferry *f, const ferry_collective *what)
     return check_sides(f, what, value_bytes);
 }
 
-__attribute__((hot)) int fy_collective_check_group(ferry *f, const fy_group *group,
-                                                   const char *name)
+int fy_collective_check_group(ferry *f, const fy_group *group, const char *name)
 {
     int error = fy_check_outside(f, name);
     if (error == 0 && group->self < 0)

@@ -410,7 +410,7 @@ void fy_collective_look_early(ferry *f, fy_collective *c)
     }
 }
 
-__attribute__((hot)) void fy_collective_finish(ferry *f, fy_collective *c)
+void fy_collective_finish(ferry *f, fy_collective *c)
 {
     fy_collectives *all = &f->collectives;
     if (c->error != 0 && !c->told)
@@ -443,7 +443,7 @@ __attribute__((hot)) void fy_collective_finish(ferry *f, fy_collective *c)
         fy_collective_free(f, c);
 }
 
-__attribute__((hot)) void fy_collective_free(ferry *f, fy_collective *c)
+void fy_collective_free(ferry *f, fy_collective *c)
 {
     c->next = f->collectives.spare;
     f->collectives.spare = c;
@@ -458,7 +458,7 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
                                fy_peer_outcome(f, rank));
 }
 
-__attribute__((hot)) void fy_collective_look_lost(ferry *f, fy_collective *c)
+void fy_collective_look_lost(ferry *f, fy_collective *c)
 {
     const fy_group *group = c->group, *parent = group->parent;
     bool whole = group->dead < 0 && group->quitter == 0 && (parent == NULL || parent->dead < 0);

@@ -26,13 +26,13 @@ fy_group *fy_group_create(const uint64_t *set, int ranks, int self)
     return group;
 }
 
-__attribute__((hot)) fy_group *fy_group_use(fy_group *group)
+fy_group *fy_group_use(fy_group *group)
 {
     group->users++;
     return group;
 }
 
-__attribute__((hot)) void fy_group_drop(fy_group *group)
+void fy_group_drop(fy_group *group)
 {
     if (group != NULL && --group->users == 0)
         free(group);

@@ -22,7 +22,7 @@ static uint32_t sign(uint32_t signature, const char *name, fy_handler_kind kind)
     return signature;
 }
 
-__attribute__((hot)) uint32_t fy_handlers_signature(const ferry *f)
+uint32_t fy_handlers_signature(const ferry *f)
 {
     const fy_handlers *h = &f->head.handlers;
     return h->count == 0 ? NO_SIGNATURE : h->entries[h->count - 1].signature;

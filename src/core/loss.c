@@ -92,7 +92,7 @@ static void tell_bad(ferry *f)
                  (unsigned long long)bad->size_bytes);
 }
 
-__attribute__((hot)) bool fy_loss_is_due(const ferry *f)
+bool fy_loss_is_due(const ferry *f)
 {
     /* relaxed: fy_loss_check looks again */
     return f->peers.gone_count != 0 || f->loss.error != 0 ||

@@ -212,12 +212,12 @@ static inline void account_leave(ferry *f, fy_doing before)
         fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
 }
 
-__attribute__((hot)) fy_doing fy_account_enter(ferry *f, fy_doing doing)
+fy_doing fy_account_enter(ferry *f, fy_doing doing)
 {
     return account_enter(f, doing);
 }
 
-__attribute__((hot)) void fy_account_leave(ferry *f, fy_doing before)
+void fy_account_leave(ferry *f, fy_doing before)
 {
     account_leave(f, before);
 }
@@ -451,7 +451,7 @@ bool fy_patience_ends(const ferry *f, const fy_patience *patience)
     return patience->rounds >= quiet_rounds(f);
 }
 
-__attribute__((hot)) void fy_progress_yield(ferry *f, fy_lookout *lookout)
+void fy_progress_yield(ferry *f, fy_lookout *lookout)
 {
     if (f->head.ops->heap.await != NULL && !is_time_to_look(f) && noise(f) == 0)
         fy_account_wait(f, FY_ONE_YIELD, lookout);
@@ -475,7 +475,7 @@ int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
     return 0;
 }
 
-__attribute__((hot)) int fy_check_outside(ferry *f, const char *call)
+int fy_check_outside(ferry *f, const char *call)
 {
     if (f->head.depth == 0)
         return 0;

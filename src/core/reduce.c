@@ -1,6 +1,6 @@
 #include "core/reduce.h"
 
-__attribute__((hot)) size_t fy_type_bytes(ferry_type type)
+size_t fy_type_bytes(ferry_type type)
 {
     static const unsigned char bytes[] = {[FERRY_DOUBLE] = 8, [FERRY_FLOAT] = 4,  [FERRY_INT32] = 4,
                                           [FERRY_INT64] = 8,  [FERRY_UINT64] = 8, [FERRY_BYTE] = 1};

@@ -70,40 +70,22 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 
 /* A wait may end without a signal, when the seed says. Between the release of the mutex and the
- * wait nothing happens. Deadlines are times of the monotonic clock. Returns false at that time. */
-static bool await(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns)
-{
-    turns_enter();
-    turns_step();
-    calls_unlock(mutex);
-    uint64_t wakes_ns = until_ns;
-    if (stores_draw(SPURIOUS_ODDS) == 0)
-        wakes_ns = turns_time() + (UINT64_C(1) << stores_draw(SPURIOUS_BITS));
-    bool woken = turns_rest(TURN_AWAITS, condition, wakes_ns < until_ns ? wakes_ns : until_ns);
-    calls_lock(mutex);
-    return woken || wakes_ns < until_ns;
-}
-
+ * wait nothing happens. */
 int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
     if (!turns_are_taken())
         return __real_pthread_cond_wait(condition, mutex);
-    (void)await(condition, mutex, TURNS_NEVER);
+    turns_enter();
+    turns_step();
+    calls_unlock(mutex);
+    uint64_t wakes_ns = TURNS_NEVER;
+    if (stores_draw(SPURIOUS_ODDS) == 0)
+        wakes_ns = turns_time() + (UINT64_C(1) << stores_draw(SPURIOUS_BITS));
+    (void)turns_rest(TURN_AWAITS, condition, wakes_ns);
+    calls_lock(mutex);
     return 0;
-}
-
-int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                  const struct timespec *until)
-{
-    if (!turns_are_taken())
-        return __real_pthread_cond_timedwait(condition, mutex, until);
-    return await(condition, mutex, time_of(until)) ? 0 : ETIMEDOUT;
 }
 
 int __real_pthread_cond_signal(pthread_cond_t *condition);

@@ -390,8 +390,8 @@ static fy_coordinator_child *child_of(const fy_coordinators *coordinators, int l
                : NULL;
 }
 
-/* Whether no later note of the child has been heard. */
-static bool is_latest(fy_coordinator_child *child, const fy_coordinator_note *note)
+/* Takes down the number of a note of the child. False: a later one has been heard. */
+static bool take_number(fy_coordinator_child *child, const fy_coordinator_note *note)
 {
     uint32_t ahead = (note->number - child->number) % FY_COORDINATOR_NUMBERS;
     if (child->heard && ahead >= FY_COORDINATOR_NUMBERS / 2)
@@ -408,7 +408,7 @@ static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int sour
     fy_coordinator_child *child = child_of(coordinators, note->level, source);
     if (child == NULL)
         return;
-    if (is_latest(child, note))
+    if (take_number(child, note))
         learn(child, note);
     else if (note->request < 0 || (note->level == 1 && note->request == source))
         return;
@@ -464,7 +464,7 @@ static void hear_cancel(ferry_scheduling *s, fy_coordinators *coordinators, int 
     fy_coordinator_note up = *note;
     fy_coordinator_child *child = child_of(coordinators, note->level, source);
     if (child != NULL)
-        (void)is_latest(child, note);
+        (void)take_number(child, note);
     if (note->level == coordinators->level_count) {
         unpark(coordinators, note->request);
         return;

@@ -107,7 +107,7 @@ const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane)
     return lane == FY_CONTROL ? &state_of(port)->self->news[FY_CONTROL].any : NULL;
 }
 
-__attribute__((hot)) bool fy_shm_has_news(const shm_port *p)
+bool fy_shm_has_news(const shm_port *p)
 {
     const lane_state *l = &p->lanes[FY_DATA];
     /* relaxed: fy_shm_pending looks again before a sleep */

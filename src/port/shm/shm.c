@@ -77,7 +77,7 @@ static void shm_query(const fy_port *port, fy_port_info *info)
     };
 }
 
-static __attribute__((hot)) uint64_t shm_now(fy_port *port)
+static uint64_t shm_now(fy_port *port)
 {
     (void)port;
     return fy_clock_now_ns();

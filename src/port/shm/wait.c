@@ -183,7 +183,7 @@ __attribute__((cold)) bool fy_shm_is_crowded(const fy_segment *segment)
 }
 
 /* Whether wake was called, or the state of a peer changed, since the last call. */
-static __attribute__((hot)) bool notices(shm_port *p, fy_thread thread)
+static bool notices(shm_port *p, fy_thread thread)
 {
     /* seq_cst: after the store to `asleep` */
     if (atomic_load(&p->self->signal[thread])) {
@@ -205,7 +205,7 @@ static bool lookout_ends(fy_lookout *lookout, bool sleeps)
 }
 
 /* As app_ready, for looks that are repeated: it may miss something that has just come. */
-static __attribute__((hot)) bool app_sees(shm_port *p)
+static bool app_sees(shm_port *p)
 {
     return fy_shm_has_news(p) || notices(p, FY_APP);
 }
@@ -265,8 +265,7 @@ static bool shm_look(shm_port *p, uint64_t *now_ns, uint64_t deadline_ns, fy_loo
     return false;
 }
 
-__attribute__((hot)) uint64_t fy_shm_await(fy_port *port, uint64_t now_ns, uint64_t deadline_ns,
-                                           fy_lookout *lookout)
+uint64_t fy_shm_await(fy_port *port, uint64_t now_ns, uint64_t deadline_ns, fy_lookout *lookout)
 {
     shm_port *p = state_of(port);
     if (app_sees(p))
