@@ -125,6 +125,13 @@ static void make_objects(ferry *f, account *a, int count)
     }
 }
 
+/* Waits until all that leaves memory is on disk. */
+static void await_disk(ferry *f, const account *a)
+{
+    while (a->store->leaving_bytes != 0)
+        (void)ferry_poll(f);
+}
+
 /* Moves objects that are on disk here to `rank`, or each to any rank. Returns how many. */
 static int move_out(ferry *f, account *a, int rank, int most)
 {
@@ -202,14 +209,24 @@ static void play(ferry *f, account *a)
            (unsigned long long)counts[0], (unsigned long long)counts[1]);
 }
 
+/* No quiescence waits for the words by which ranks agree on places. */
+static void await_readers(ferry *f, const account *a)
+{
+    for (int rank = 1; rank <= 2 && ferry_rank(f) == 0; rank++)
+        while (!fy_store_is_read_by(a->store, rank))
+            (void)ferry_poll(f);
+}
+
 /* Rank 0 moves half of its objects to each of two ranks. The first two go as images. */
 static void give(ferry *f, account *a)
 {
     if (ferry_rank(f) == 0)
         make_objects(f, a, OBJECTS);
+    await_disk(f, a);
     for (int part = 0; part < 2; part++) {
         for (int rank = 1; rank <= 2 && ferry_rank(f) == 0; rank++)
             check(f, move_out(f, a, rank, part == 0 ? 1 : ROOM) != 0, "move");
+        await_readers(f, a);
         check(f, ferry_quiesce(f) == 0, "quiesce");
     }
 }
@@ -238,8 +255,7 @@ static void use_again(ferry *f, account *a)
     uint64_t end_bytes = a->store->end_bytes;
     check(f, fy_list_empty(&a->store->lent), "a place is kept for the dead");
     make_objects(f, a, ROOM);
-    while (a->store->leaving_bytes != 0)
-        (void)ferry_poll(f);
+    await_disk(f, a);
     check(f, a->store->end_bytes == end_bytes, "the file has grown");
     printf("places: rank 0 has used the places of the dead again\n");
 }
