@@ -149,8 +149,8 @@ static void test_stealing_goes_on_without_answers(void **state)
 }
 
 /* Goal: a rank counts what it has promised to take as its own. It goes on to offer what is left. In
- * a long task it asks less and less often. A promise that is not kept is forgotten when its task
- * has ended. */
+ * a long task it asks less and less often. A promise that is not kept is forgotten in time, or when
+ * its task has ended. Otherwise other ranks believed that an idle rank has work. */
 static void test_sender_keeps_and_forgets_promises(void **state)
 {
     (void)state;
@@ -165,6 +165,15 @@ static void test_sender_keeps_and_forgets_promises(void **state)
     lose_all(w); /* with that: nothing comes */
     hear(w, 1, 0, QUERY, 9, 0);
     assert_int_equal(world_said(w, LOAD, 1, 0)[2], UINT64_C(0x4010000000000000));
+    w->now_ns += 700001;
+    hear(w, 1, 0, QUERY, 10, 0);
+    assert_int_equal(world_said(w, LOAD, 1, 0)[2], 0);
+    world_close(w);
+
+    w = world_open(&fy_scheduler_diffusion_sender, 2, "TIMEOUT_US=700 PING_US=500");
+    hear(w, 1, 0, OFFER, UINT64_C(0x4024000000000000), UINT64_C(0x4010000000000000));
+    assert_int_equal(world_said(w, TAKE, 1, 0)[1], 1); /* of 10.0 and 4.0 */
+    lose_all(w);
     world_add(w, 1, 1);
     world_run(w, 1);
     w->now_ns += 700001;

@@ -116,14 +116,15 @@ static void decide(ferry_scheduling *s, sender *state)
     fy_neighbours_pass(s, &state->around);
 }
 
-/* Whether promised objects should have arrived by now. If messages came during a task, the time
- * counts from its end. */
-static bool was_let_down(const sender *state, uint64_t now_ns)
+/* Load that this rank has, or has promised to take. Promised objects that should have arrived by
+ * now will not come. If messages came during a task, the time counts from its end. */
+static double load_to_be(sender *state, uint64_t now_ns)
 {
     bool since = state->started_ns > state->promised_ns;
-    if (state->running != NULL && !since)
-        return false;
-    return now_ns - (since ? state->started_ns : state->promised_ns) > state->timeout_ns;
+    uint64_t since_ns = since ? state->started_ns : state->promised_ns;
+    if ((state->running == NULL || since) && now_ns - since_ns > state->timeout_ns)
+        state->promised = 0;
+    return load_of(state) + state->promised;
 }
 
 /* `source`, which has `their_load`, offers an object of `load`. */
@@ -131,9 +132,7 @@ static void hear_offer(ferry_scheduling *s, sender *state, int source, double th
                        double load)
 {
     uint64_t now_ns = ferry_scheduling_now(s);
-    if (was_let_down(state, now_ns))
-        state->promised = 0;
-    bool take = load > 0 && load_of(state) + state->promised + load < their_load;
+    bool take = load > 0 && load_to_be(state, now_ns) + load < their_load;
     if (take) {
         state->promised += load;
         state->promised_ns = now_ns;
@@ -235,7 +234,8 @@ static void sender_message(ferry_scheduling *s, void *arg, int source,
     sender *state = arg;
     switch (words[0]) {
     case QUERY:
-        fy_policy_tell(s, source, LOAD, words[1], fy_word_of(load_of(state) + state->promised));
+        fy_policy_tell(s, source, LOAD, words[1],
+                       fy_word_of(load_to_be(state, ferry_scheduling_now(s))));
         break;
     case LOAD:
         if (state->phase == QUERYING && words[1] == state->round)
