@@ -124,6 +124,7 @@ static void look_who_is_present(ferry *f)
     free(s->present);
     s->present = present;
     s->present_count = 0;
+    s->travel.away = 0; /* of those that went to a rank that is gone no answer comes */
     s->ring = (int *)(void *)(present + words);
     for (int distance = 1; distance < s->ranks; distance++) {
         int rank = (int)(((int64_t)s->rank + distance) % s->ranks);
@@ -244,6 +245,7 @@ const fy_object_watch fy_balance_watch = {
     .notify = watch_notify,
     .remove = watch_remove,
     .forget = watch_forget,
+    .answer = fy_travel_answer,
 };
 
 static int open_layer(ferry *f, const ferry_options *options)
@@ -276,6 +278,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     fy_random_init(&s->random, seed, (uint64_t)s->rank);
     fy_list_init(&s->outbound);
+    s->travel.known = s->objects->info.shares_memory;
     s->table[s->table_count++] = &fy_scheduler_ferry;
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
     s->objects->watch = &fy_balance_watch;
@@ -353,6 +356,7 @@ static void why(ferry *f, fy_why *told)
 static const fy_kind_info kinds[] = {
     [FY_KIND_SCHEDULER - FY_KINDS_OF_BALANCE] = {fy_scheduler_frame, NULL, "scheduler", 0},
     [FY_KIND_PHASE - FY_KINDS_OF_BALANCE] = {take_phase, NULL, "phase", 0},
+    [FY_KIND_TOOK - FY_KINDS_OF_BALANCE] = {fy_travel_frame, NULL, "took", 0},
 };
 
 const fy_layer_ops fy_balance_layer = {

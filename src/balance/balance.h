@@ -31,14 +31,27 @@ enum {
     FY_KIND_SCHEDULER =
         FY_KINDS_OF_BALANCE, /* control lane, either thread: messages of schedulers */
     FY_KIND_PHASE,           /* whether the job balances, for a rank that has joined */
+    FY_KIND_TOOK,            /* control lane, either thread: so many objects have come */
 };
 
-/* A message for the scheduler of another rank, not sent yet. */
+/* A message for the scheduler of another rank, not sent yet, or an answer to that rank. */
 typedef struct fy_note {
     int rank;
+    uint8_t kind;                   /* FY_KIND_SCHEDULER or FY_KIND_TOOK */
     bool quiet;                     /* it wakes no helper */
     uint64_t words[FY_FRAME_WORDS]; /* the last is the load of the rank that sends */
 } fy_note;
+
+/* The objects that the scheduler has given away and that have not arrived yet. If it wants to know,
+ * the target answers when it has them. Otherwise they count as arrived when they were sent. */
+typedef struct fy_travel {
+    uint32_t away;
+    uint64_t since_ns; /* when the first of them was given away, or an answer came */
+    uint64_t each_ns;  /* from one arrival to the next, of late */
+    bool known;        /* some have arrived */
+    bool asked;        /* it wants to know when those arrive that are not sent yet */
+    uint8_t unasked;   /* objects since it wanted to know */
+} fy_travel;
 
 _Static_assert(FERRY_SCHEDULER_WORDS + 1 == FY_FRAME_WORDS, "a frame has room for the load");
 
@@ -113,6 +126,7 @@ struct ferry_scheduling {
     bool by_helper;   /* the helper polls */
     uint64_t move_ns; /* to pack and send an object, of late; 0: none was sent */
     fy_link outbound; /* objects to be shipped: MIGRATING */
+    fy_travel travel;
 };
 
 static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
@@ -200,6 +214,18 @@ static inline bool fy_helper_oversleeps(const ferry_scheduling *s)
 {
     return s->wake_ns != 0 && s->wake_ns < s->helper_wakes_ns && s->started;
 }
+
+/* An answer of another rank. [either thread, lock held] */
+fy_verdict fy_travel_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Objects are given away. [lock held] */
+void fy_travel_begin(ferry_scheduling *s);
+
+/* So many objects that were given away have been sent, and no answer comes. [lock held] */
+void fy_travel_end(ferry_scheduling *s, int count);
+
+/* Notes the answer to `rank`: so many objects have come. False: there is no memory. [lock held] */
+bool fy_travel_answer(ferry *f, int rank, uint64_t count);
 
 extern const fy_object_watch fy_balance_watch;
 

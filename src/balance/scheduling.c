@@ -97,6 +97,29 @@ static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
         s->scheduler->name, s->restless, RESTLESS_WORDS, (double)(now - before) / 1e6);
 }
 
+/* Adds a note to `rank`, without its words. NULL: there is no memory. */
+static fy_note *note_add(ferry_scheduling *s, uint8_t kind, int rank)
+{
+    if (!notes_reserve(s))
+        return NULL;
+    fy_note *note = &s->notes[s->note_first + s->note_count++];
+    note->rank = rank;
+    note->kind = kind;
+    note->quiet = s->quietly;
+    return note;
+}
+
+bool fy_travel_answer(ferry *f, int rank, uint64_t count)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    fy_note *note = note_add(s, FY_KIND_TOOK, rank);
+    if (note == NULL)
+        return false;
+    note->words[0] = count;
+    fy_scheduler_rouse(s);
+    return true;
+}
+
 void ferry_scheduling_send(ferry_scheduling *s, int rank,
                            const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
@@ -105,13 +128,11 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
                s->ranks, s->rank);
         return;
     }
-    if (!notes_reserve(s)) {
+    fy_note *note = note_add(s, FY_KIND_SCHEDULER, rank);
+    if (note == NULL) {
         fy_log(s->f, "no memory for a word of scheduler %s to rank %d", s->scheduler->name, rank);
         return;
     }
-    fy_note *note = &s->notes[s->note_first + s->note_count++];
-    note->rank = rank;
-    note->quiet = s->quietly;
     for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
         note->words[i] = words[i];
     memcpy(&note->words[FERRY_SCHEDULER_WORDS], &s->load, sizeof s->load);
@@ -138,6 +159,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
         record->state = FY_MIGRATING;
         record->target = rank;
         fy_list_insert(&s->outbound, &record->link);
+        fy_travel_begin(s);
         return;
     }
     /* It moves in place, or must not move now: the application thread gives it back to the
@@ -201,8 +223,7 @@ void fy_balance_alarm(ferry_scheduling *s, uint64_t now_ns)
 /* Returns whether the note has gone, or is lost. Otherwise it must wait for room. */
 static bool send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
 {
-    fy_frame frame = {
-        .kind = FY_KIND_SCHEDULER, .word_count = FY_FRAME_WORDS, .quiet = note->quiet};
+    fy_frame frame = {.kind = note->kind, .word_count = FY_FRAME_WORDS, .quiet = note->quiet};
     for (int i = 0; i < FY_FRAME_WORDS; i++)
         frame.words[i] = note->words[i];
     int error = thread == FY_APP && s->started
@@ -216,13 +237,14 @@ static bool send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note
     return true;
 }
 
-/* Returns what it took per object, in ns. */
-static uint64_t ship(ferry_scheduling *s, fy_thread thread, fy_record *const *records, int count)
+/* Returns what it took per object, in ns. `*answered`: as for fy_records_ship. */
+static uint64_t ship(ferry_scheduling *s, fy_thread thread, fy_record *const *records, int count,
+                     int *answered)
 {
     uint64_t begun_ns = ferry_scheduling_now(s);
     /* Once shipped, the records belong to the application thread and may be freed. */
     int target = records[0]->target;
-    int error = fy_records_ship(s->f, thread, records, count);
+    int error = fy_records_ship(s->f, thread, records, count, answered);
     if (error != 0 && error != FERRY_ESYSTEM) /* the store has logged that */
         fy_log(s->f, "objects stay, rank %d cannot get them: %s", target, ferry_strerror(error));
     if (thread == FY_HELPER)
@@ -270,6 +292,7 @@ static void note_end(ferry_scheduling *s, bool gone, uint64_t took_ns)
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
     bool has_note = false, gone = true;
+    int arrived = 0, answered;
     for (uint64_t move_ns = 0, word_ns = 0;;) {
         fy_note note = {0};
         fy_record *records[FY_SHIP_MAX];
@@ -286,14 +309,20 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
         if (move_ns != 0)
             s->move_ns = s->move_ns == 0 ? move_ns : (3 * s->move_ns + move_ns) / 4;
         move_ns = 0;
+        fy_travel_end(s, arrived);
+        arrived = 0;
+        answered = s->travel.asked;
+        s->travel.asked = s->travel.asked && !fy_list_empty(&s->outbound);
         fy_control_unlock(s->f);
         if (has_note) {
             uint64_t begun_ns = timed ? ferry_scheduling_now(s) : 0;
             gone = send_note(s, thread, &note);
             word_ns = timed ? ferry_scheduling_now(s) - begun_ns : 0;
         }
-        if (count != 0)
-            move_ns = ship(s, thread, records, count);
+        if (count != 0) {
+            move_ns = ship(s, thread, records, count, &answered);
+            arrived = count - answered;
+        }
         if (!has_note && count == 0)
             break;
     }

@@ -31,7 +31,7 @@ static fy_op_record *record_at(const fy_ops *ops, uint32_t index)
 }
 
 /* A record in use. */
-fy_op_record *fy_op_find(const ferry *f, uint32_t op)
+__attribute__((noinline)) fy_op_record *fy_op_find(const ferry *f, uint32_t op)
 {
     fy_op_record *record = record_at(&f->ops_table, op & INDEX_MASK);
     bool found = record != NULL && record->state != FY_OP_FREE && wire_name(record) == op;

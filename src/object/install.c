@@ -87,7 +87,7 @@ void fy_arrival_add(fy_objects *objects, fy_arrival *arrival)
     fy_layers_signal(objects->f);
 }
 
-fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
+static fy_verdict take_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
     size_t copied = frame->block ? 0 : frame->size_bytes;
@@ -114,6 +114,15 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
         arrival->data = memcpy(arrival + 1, frame->data, copied);
     fy_arrival_add(objects, arrival);
     return frame->block ? FY_KEEP : FY_TAKEN;
+}
+
+fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
+{
+    const fy_object_watch *watch = fy_objects_of(f)->watch;
+    uint64_t answered = frame->word_count > 1 ? frame->words[1] : 0; /* objects */
+    if (answered != 0 && watch != NULL && !watch->answer(f, source, answered))
+        return FY_LEAVE;
+    return take_frame(f, source, frame);
 }
 
 int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **out)

@@ -57,7 +57,6 @@ static int hand_over(ferry *f, fy_thread thread, int rank, const fy_frame *frame
 /* Objects of this size or more travel alone: a small object gains nothing if it waits in the frame
  * until a large one is packed. */
 enum { TOGETHER_BYTES = 16 << 10 };
-
 /* Blocks up to here are packed on the stack, and copied by the port into its ring. */
 enum { SMALL_BYTES = 1024 };
 
@@ -111,7 +110,9 @@ static inline void cargo_pack(ferry *f, const cargo *c, unsigned char *at)
     }
 }
 
-static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
+/* `*answered`: whether the target is to tell this rank when it has the frame. If that is handed
+ * over, it becomes false. */
+static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, bool *answered)
 {
     fy_objects *objects = fy_objects_of(f);
     uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
@@ -127,14 +128,17 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
     int target = c->records[0]->target;
     fy_frame frame = {.kind = FY_KIND_ARRIVAL,
                       .word_count = 1,
-                      .words = {c->records[0]->object.word},
+                      .words = {c->records[0]->object.word, (unsigned)c->count},
                       .data = block,
                       .size_bytes = c->size_bytes};
     int error = FERRY_EAGAIN;
     if (shared)
         error = hand_over(f, thread, target, &frame);
-    if (error == 0)
+    if (error == 0) {
+        *answered = false;
         return 0;
+    }
+    frame.word_count = (uint8_t)(1 + *answered);
     /* This way the port or the backlog copies the data, so the block is free afterwards. */
     if (error == FERRY_EAGAIN)
         error = thread == FY_APP ? fy_send(f, FY_CONTROL, target, &frame)
@@ -160,15 +164,16 @@ static void set_down(ferry *f, fy_record *const *records, int count, int error)
 }
 
 /* Sends the first of `records` and those that share its frame. Returns the number of these, also if
- * `*error` says that they could not be sent. */
-static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int count, int *error)
+ * `*error` says that they could not be sent. `answered`: as for pack_and_send. */
+static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int count, int *error,
+                     bool *answered)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_stretch stretch = {0};
     cargo c;
     if (objects->costs == NULL) {
         cargo_load(f, thread, records, count, &c);
-        *error = pack_and_send(f, thread, &c);
+        *error = pack_and_send(f, thread, &c, answered);
         return c.count;
     }
     if (thread == FY_APP)
@@ -177,7 +182,7 @@ static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int 
     for (int i = 0; i < count; i++)
         records[i]->left_ns = left_ns;
     cargo_load(f, thread, records, count, &c);
-    *error = pack_and_send(f, thread, &c);
+    *error = pack_and_send(f, thread, &c, answered);
     uint64_t passed_ns = fy_cost_now(objects) - left_ns;
     for (int i = 0; i < c.count; i++)
         records[i]->pack_ns = passed_ns / (unsigned)c.count;
@@ -186,15 +191,19 @@ static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int 
     return c.count;
 }
 
-int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count)
+int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count, int *answered)
 {
     int result = 0;
+    bool wanted = *answered != 0;
+    *answered = 0;
     fy_work_shipped(f, (uint64_t)count);
     for (int i = 0; i < count; i++)
         records[i]->worked = true;
     for (int first = 0, taken; first < count; first += taken) {
         int error = 0;
-        taken = ship_some(f, thread, records + first, count - first, &error);
+        bool told = wanted;
+        taken = ship_some(f, thread, records + first, count - first, &error, &told);
+        *answered += told && error == 0 ? taken : 0;
         set_down(f, records + first, taken, error);
         result = error != 0 ? error : result;
     }
@@ -331,7 +340,8 @@ static void set_state(ferry *f, fy_record *record, fy_object_state state)
 int fy_record_send(ferry *f, fy_record *record)
 {
     int error = 0;
-    (void)ship_some(f, FY_APP, &record, 1, &error);
+    bool answered = false;
+    (void)ship_some(f, FY_APP, &record, 1, &error, &answered);
     return error;
 }
 

@@ -26,6 +26,8 @@ typedef struct fy_object_watch {
     void (*remove)(ferry *f, fy_record *record);
     /* `record` leaves at the end of its task, and will not rest again. */
     void (*forget)(ferry *f, fy_record *record);
+    /* `count` objects have come from `source`, which wants to know. False: there is no memory. */
+    bool (*answer)(ferry *f, int source, uint64_t count);
 } fy_object_watch;
 
 /* Messages of one handler that become part of their object's data without a task: functions of a

@@ -382,6 +382,45 @@ static void test_ferry_is_silent_where_words_cost(void **state)
     world_close(w);
 }
 
+/* Goal: a rank gives one object alone while it does not know how long objects travel, and then
+ * those that will arrive before it has begun the others. Requests that come meanwhile wait. Method:
+ * a rank has 15 objects of 1 ms, and 5 ranks ask for work. */
+static void test_ferry_gives_what_arrives_in_time(void **state)
+{
+    static const struct {
+        uint64_t travel_ns;
+        int given, given_later;
+    } cases[] = {{0, 4, 0}, {2000000, 4, 0}, {10000000, 1, 1}, {20000000, 0, 0}};
+    enum { OBJECTS = 17, TASK_NS = 1000000, ASKERS = 5 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 1 + ASKERS, "GRACE_US=0");
+        w->travel_ns = UINT64_MAX;
+        for (int k = 0; k < OBJECTS; k++)
+            world_add(w, 0, 1);
+        run_for(w, 0, TASK_NS);
+        assert_non_null(world_run(w, 0));
+        for (int rank = 1; rank <= ASKERS; rank++)
+            assert_null(world_run(w, rank));
+        for (int k = 0; k < ASKERS; k++)
+            world_deliver(w);
+        assert_int_equal(world_moves(w, 0, 0, 1), 1);
+        assert_int_equal(w->sent, ASKERS + 1);
+        world_deliver(w);
+        const int since = w->sent;
+        w->travel_ns = cases[i].travel_ns;
+        w->of[0].wake_ns = w->now_ns;
+        world_wake(w, 0);
+        assert_int_equal(world_moves(w, since, 0, -1), cases[i].given);
+        assert_int_equal(w->sent, since + cases[i].given);
+        world_deliver_all(w);
+        w->of[0].wake_ns = w->now_ns;
+        world_wake(w, 0);
+        assert_int_equal(world_moves(w, since, 0, -1), cases[i].given + cases[i].given_later);
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_ferry_gives_early_in_steps),
         cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
         cmocka_unit_test(test_ferry_is_silent_where_words_cost),
+        cmocka_unit_test(test_ferry_gives_what_arrives_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,16 @@ uint64_t fy_scheduling_word_ns(ferry_scheduling *s)
     return s->w->word_ns;
 }
 
+uint64_t fy_scheduling_travel_ns(ferry_scheduling *s, uint64_t task_ns, uint32_t *away)
+{
+    (void)task_ns;
+    const world *w = s->w;
+    *away = 0;
+    for (const mail *m = w->mail + w->delivered; m < w->mail + w->sent; m++)
+        *away += m->object != NULL && m->from == s->rank;
+    return w->travel_ns;
+}
+
 bool ferry_scheduling_is_on(const ferry_scheduling *s)
 {
     return s->w->on;

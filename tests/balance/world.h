@@ -46,8 +46,9 @@ struct world {
     const ferry_scheduler *policy;
     int ranks;
     uint64_t now_ns, random;
-    uint64_t move_ns; /* what a move costs */
-    uint64_t word_ns; /* to send words */
+    uint64_t move_ns;   /* what a move costs */
+    uint64_t word_ns;   /* to send words */
+    uint64_t travel_ns; /* from one arrival to the next; UINT64_MAX: nobody knows */
     bool on, preempts;
     ferry_scheduling of[WORLD_RANKS];
     thing things[WORLD_ITEMS];

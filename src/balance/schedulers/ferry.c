@@ -42,6 +42,11 @@
  * has been idle, in all, for as long as a move takes. So moves cost no more than the idle time that
  * they can end, whatever the program does. The same holds in steps. Ranks do not trade then.
  *
+ * Time of travel: between hosts a large object may travel for longer than its task runs. A rank
+ * learns how long objects take, and gives only those that arrive before it would begin them itself.
+ * The first one goes alone. Work requests that come meanwhile are held, because a coordinator would
+ * give them all to the first rank that knows.
+ *
  * Tiny tasks take less than a word to another rank and its answer. Those count as a part of the
  * move then, so the rank is patient. In a program of steps its next message comes sooner, as a
  * rule. In steps its reports are rarer, and wake no helper.
@@ -57,7 +62,8 @@
 #include "base/alloc.h"
 #include "base/pause.h"
 
-enum { GIVE_MAX = 256, FALL = 16, RESTED = -1, BACKOFF_NS = 500000, PAUSE_NS = 4000 };
+enum { HELD_MAX = 64, GIVE_MAX = 256, FALL = 16, RESTED = -1 };
+enum { BACKOFF_NS = 500000, PAUSE_NS = 4000 };
 
 typedef struct ferry_policy {
     fy_buckets waiting;
@@ -82,6 +88,9 @@ typedef struct ferry_policy {
     bool overdue;         /* that has changed, and is told at the end of the silence */
     uint32_t reported;    /* what the coordinator believes this rank can give */
     float reported_heaviest;
+
+    int held[HELD_MAX]; /* ranks that have asked while the first object was on its way */
+    int held_count;
 } ferry_policy;
 
 /* To unpack an object takes about as long as to pack it. Then it uses its memory. The request and
@@ -108,6 +117,22 @@ static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
     return (fy_measure_is_short(&p->measure) && !is_patient(s, p)) || !ferry_scheduling_preempts(s);
 }
 
+/* Objects that take long to travel arrive one after the other. So many of `count` will arrive
+ * before this rank has begun the others. */
+static uint64_t in_time(ferry_scheduling *s, const ferry_policy *p, uint32_t count)
+{
+    if (p->measure.steps)
+        return count; /* an object travels once and runs many times */
+    uint32_t away;
+    uint64_t mean_ns = p->measure.mean_ns, each_ns = fy_scheduling_travel_ns(s, mean_ns, &away);
+    if (each_ns == UINT64_MAX)
+        return away != 0 && p->held_count == HELD_MAX ? 0 : count; /* it goes alone */
+    if (each_ns == 0 || mean_ns == 0)
+        return count;
+    uint64_t left_ns = count * mean_ns + mean_ns / 2;
+    return left_ns > away * each_ns ? (left_ns - away * each_ns) / (mean_ns + each_ns) : 0;
+}
+
 /* The number of objects that may be given away. While a task runs: all that wait with some load.
  * Otherwise: all but the next. To run an object without load takes less time than to give it away.
  */
@@ -116,7 +141,8 @@ static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
     uint32_t count = p->waiting.loaded;
     if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
         return 0;
-    return p->running != NULL && p->running_load > 0 ? count : count - 1;
+    count -= p->running == NULL || p->running_load <= 0;
+    return (uint32_t)in_time(s, p, count);
 }
 
 /* In steps the coordinators find the rank with the most. */
@@ -319,8 +345,16 @@ static bool trades(const ferry_scheduling *s, const ferry_policy *p,
 static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note *note)
 {
     int thief = note->request;
-    uint32_t count = supply(s, p);
-    uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps
+    bool trade = note->word == FY_COORDINATOR_TRADE;
+    uint32_t count = supply(s, p), away = 0;
+    bool known = note->once || p->measure.steps ||
+                 fy_scheduling_travel_ns(s, p->measure.mean_ns, &away) != UINT64_MAX;
+    bool waits = !known && away != 0; /* for the first object */
+    if (waits && !trade && p->held_count < HELD_MAX) {
+        p->held[p->held_count++] = thief;
+        return;
+    }
+    uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps || !known
                           ? 1
                           : 1 + p->slice_ns / (p->measure.mean_ns + move_cost(s, p));
     p->reported -= p->reported > 0; /* the coordinator has counted the work request */
@@ -328,8 +362,7 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         update(s, p);
         return; /* it has gone, or will repeat its work request */
     }
-    bool trade = note->word == FY_COORDINATOR_TRADE;
-    if (count == 0 || (trade && !trades(s, p, note))) {
+    if (count == 0 || (trade && (waits || !trades(s, p, note)))) {
         report(s, p, trade || note->once ? -1 : thief);
         return;
     }
@@ -338,12 +371,22 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         count = (uint32_t)wanted;
     if (count > GIVE_MAX)
         count = GIVE_MAX;
-    for (; count > 0; count--) {
+    for (; count > 0 && supply(s, p) > 0; count--) {
         ferry_schedulable *item = fy_buckets_last(&p->waiting);
         fy_buckets_remove(&p->waiting, item);
         ferry_scheduling_migrate(s, item, thief);
     }
     update(s, p);
+}
+
+static void give_held(ferry_scheduling *s, ferry_policy *p)
+{
+    int count = p->held_count;
+    p->held_count = 0;
+    for (int i = 0; i < count; i++) {
+        const fy_coordinator_note note = {.word = FY_COORDINATOR_DOWN, .request = p->held[i]};
+        give(s, p, &note);
+    }
 }
 
 static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note *note)
@@ -508,6 +551,7 @@ static void policy_wake(ferry_scheduling *s, void *arg)
         p->fresh = false;
     if (p->asked && now >= p->asked_ns)
         p->asked = false;
+    give_held(s, p);
     update(s, p);
     set_timer(s, p);
     request(s, p);
@@ -518,6 +562,7 @@ static void policy_members(ferry_scheduling *s, void *arg)
     ferry_policy *p = arg;
     (void)fy_coordinators_renew(
         s, &p->coordinators); /* without memory work requests are repeated until there is some */
+    give_held(s, p);
     again(s, p);
     request(s, p);
 }

@@ -15,4 +15,10 @@ void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERR
  * call. */
 uint64_t fy_scheduling_word_ns(ferry_scheduling *s);
 
+/* The time from the arrival of one object that was given away to that of the next, in ns, as far as
+ * other ranks have told. 0: it is short, or there is no preemption; UINT64_MAX: nothing is known.
+ * `*away` becomes the number of objects that have not arrived. While the time is a small part of
+ * `task_ns`, few objects that are given away after the call are measured. */
+uint64_t fy_scheduling_travel_ns(ferry_scheduling *s, uint64_t task_ns, uint32_t *away);
+
 #endif
