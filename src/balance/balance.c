@@ -278,7 +278,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     fy_random_init(&s->random, seed, (uint64_t)s->rank);
     fy_list_init(&s->outbound);
-    s->travel.known = s->objects->info.shares_memory;
+    s->travel.known = s->objects->info.shares_memory; /* objects are handed over */
     s->table[s->table_count++] = &fy_scheduler_ferry;
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
     s->objects->watch = &fy_balance_watch;

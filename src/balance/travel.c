@@ -14,10 +14,23 @@ void fy_travel_begin(ferry_scheduling *s)
         travel->since_ns = ferry_scheduling_now(s);
 }
 
-/* Fewer may be away, if some were forgotten when the ranks changed. */
+/* The scheduler may be able to give more now. */
+static void tell(ferry_scheduling *s)
+{
+    s->wake_ns = 1;
+    fy_scheduler_rouse(s);
+}
+
+/* Fewer may be away, if some were forgotten when the ranks changed. Objects of which no answer
+ * comes take no time. */
 void fy_travel_end(ferry_scheduling *s, int count)
 {
-    s->travel.away -= (uint32_t)count < s->travel.away ? (uint32_t)count : s->travel.away;
+    uint32_t away = s->travel.away;
+    s->travel.away -= (uint32_t)count < away ? (uint32_t)count : away;
+    if (count == 0 || away == 0 || s->travel.known)
+        return;
+    s->travel.known = true;
+    tell(s);
 }
 
 /* Most answers that take longer have waited for a processor. */
@@ -41,8 +54,7 @@ fy_verdict fy_travel_frame(ferry *f, int source, const fy_frame *frame)
     learn(&s->travel, now > s->travel.since_ns ? (now - s->travel.since_ns) / count : 0);
     s->travel.since_ns = now;
     fy_travel_end(s, (int)count);
-    s->wake_ns = 1; /* the scheduler may be able to give more now */
-    fy_scheduler_rouse(s);
+    tell(s);
     return FY_TAKEN;
 }
 
@@ -51,10 +63,10 @@ uint64_t fy_scheduling_travel_ns(ferry_scheduling *s, uint64_t task_ns, uint32_t
     enum { LOST_NS = 1000 * 1000 * 1000, PART = 8, SAMPLE = 8 };
     fy_travel *travel = &s->travel;
     *away = 0;
-    if (!s->started) /* answers would wait for the ends of tasks */
+    /* In shared memory objects are handed over. Without a helper answers wait for ends of tasks. */
+    if (s->objects->info.shares_memory || !s->started)
         return 0;
-    if (!travel->known || travel->each_ns > task_ns / PART ||
-        (travel->each_ns != 0 && travel->unasked >= SAMPLE))
+    if (!travel->known || travel->each_ns > task_ns / PART || travel->unasked >= SAMPLE)
         travel->asked = true;
     if (travel->away != 0 && ferry_scheduling_now(s) > travel->since_ns + LOST_NS)
         travel->away = 0; /* an answer is lost */

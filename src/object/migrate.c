@@ -111,7 +111,7 @@ static inline void cargo_pack(ferry *f, const cargo *c, unsigned char *at)
 }
 
 /* `*answered`: whether the target is to tell this rank when it has the frame. If that is handed
- * over, it becomes false. */
+ * over or small, it becomes false. */
 static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, bool *answered)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -134,10 +134,9 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, bool *answe
     int error = FERRY_EAGAIN;
     if (shared)
         error = hand_over(f, thread, target, &frame);
-    if (error == 0) {
-        *answered = false;
+    *answered = *answered && error != 0 && block != small;
+    if (error == 0)
         return 0;
-    }
     frame.word_count = (uint8_t)(1 + *answered);
     /* This way the port or the backlog copies the data, so the block is free afterwards. */
     if (error == FERRY_EAGAIN)

@@ -89,7 +89,7 @@ typedef struct ferry_policy {
     uint32_t reported;    /* what the coordinator believes this rank can give */
     float reported_heaviest;
 
-    int held[HELD_MAX]; /* ranks that have asked while the first object was on its way */
+    fy_coordinator_note held[HELD_MAX]; /* came while the first object was on its way */
     int held_count;
 } ferry_policy;
 
@@ -349,9 +349,8 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
     uint32_t count = supply(s, p), away = 0;
     bool known = note->once || p->measure.steps ||
                  fy_scheduling_travel_ns(s, p->measure.mean_ns, &away) != UINT64_MAX;
-    bool waits = !known && away != 0; /* for the first object */
-    if (waits && !trade && p->held_count < HELD_MAX) {
-        p->held[p->held_count++] = thief;
+    if (!known && away != 0 && p->held_count < HELD_MAX) {
+        p->held[p->held_count++] = *note;
         return;
     }
     uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps || !known
@@ -362,7 +361,7 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         update(s, p);
         return; /* it has gone, or will repeat its work request */
     }
-    if (count == 0 || (trade && (waits || !trades(s, p, note)))) {
+    if (count == 0 || (trade && !trades(s, p, note))) {
         report(s, p, trade || note->once ? -1 : thief);
         return;
     }
@@ -384,7 +383,7 @@ static void give_held(ferry_scheduling *s, ferry_policy *p)
     int count = p->held_count;
     p->held_count = 0;
     for (int i = 0; i < count; i++) {
-        const fy_coordinator_note note = {.word = FY_COORDINATOR_DOWN, .request = p->held[i]};
+        const fy_coordinator_note note = p->held[i]; /* it may be held again */
         give(s, p, &note);
     }
 }
