@@ -421,6 +421,72 @@ static void test_ferry_gives_what_arrives_in_time(void **state)
     }
 }
 
+/* Goal: a rank whose last task was much shorter than the travel of an object gives one away when
+ * the running task has proved longer. Method: an empty task, then one that does not end. */
+static void test_ferry_looks_again_at_a_long_task(void **state)
+{
+    enum { OBJECTS = 9, TRAVEL_NS = 500000, LOOK_NS = 1000000 };
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+    w->travel_ns = TRAVEL_NS;
+    for (int k = 0; k < OBJECTS; k++)
+        world_add(w, 0, 1);
+    run_for(w, 0, 0);
+    const uint64_t since_ns = w->now_ns;
+    assert_non_null(world_run(w, 0));
+    assert_null(world_run(w, 1));
+    world_wake(w, 1); /* a move takes longer than the task did */
+    w->now_ns = since_ns;
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    assert_int_equal(w->of[0].wake_ns, since_ns + TRAVEL_NS + LOOK_NS);
+    world_wake(w, 0);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 0, 1), 3); /* up to half of those in time */
+    world_close(w);
+}
+
+/* Goal: when steps have ended, a rank that stays idle is given work as soon as there is some,
+ * though its requests were dropped at first. If it gets work of its own, it withdraws the request.
+ * Method: steps on rank 1, then nothing for 20 ms, then work on rank 0 or on rank 1. */
+static void test_ferry_keeps_requests_after_steps(void **state)
+{
+    enum { OBJECTS = 16, STEPS = 3, TASK_NS = 50000, IDLE_NS = 20000000 };
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        thing *things[OBJECTS];
+        for (int step = 0; step < STEPS; step++) {
+            for (int i = 0; i < OBJECTS; i++)
+                if (step == 0)
+                    things[i] = world_add(w, 1, 1);
+                else
+                    world_again(w, things[i]);
+            for (int i = 0; i < OBJECTS; i++)
+                run_for(w, 1, TASK_NS);
+        }
+        const uint64_t idle_ns = w->now_ns;
+        assert_null(world_run(w, 1));
+        for (int requests = 0; w->now_ns < idle_ns + IDLE_NS; requests++) {
+            assert_true(requests < 10);
+            world_wake(w, 1);
+            world_deliver_all(w);
+        }
+        const int since = w->sent;
+        if (rank == 0)
+            begin_with(w, 0, 3, 1);
+        else
+            world_again(w, things[0]);
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, since, 0, 1), rank == 0);
+        if (rank == 1) {
+            begin_with(w, 0, 3, 1);
+            assert_int_equal(world_moves(w, since, 0, 1), 0);
+        }
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +501,8 @@ int main(void)
         cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
         cmocka_unit_test(test_ferry_is_silent_where_words_cost),
         cmocka_unit_test(test_ferry_gives_what_arrives_in_time),
+        cmocka_unit_test(test_ferry_looks_again_at_a_long_task),
+        cmocka_unit_test(test_ferry_keeps_requests_after_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,8 @@
  * Steps: tasks are short and come again and again to the same objects. Then the work that a rank
  * lacks now is in flight to it, and an object that moves takes the tasks of later steps along. So
  * an idle rank asks after PAUSE_NS. The rank with the most load meets a work request immediately,
- * or the request is dropped, and repeated after a pause that grows. One object moves at a time.
+ * or the request is dropped, and repeated after a pause that grows. Once that is KEPT_NS, the
+ * steps may have ended, and the request is kept as others are. One object moves at a time.
  * Tasks run in the order in which they come, so that neighbours get their messages in turn. Busy
  * ranks do not trade. An object with at most a sixteenth of the greatest recent load counts as one
  * without load: messages that come between steps are no reason to move it. A rank takes up this
@@ -63,7 +64,7 @@
 #include "base/pause.h"
 
 enum { HELD_MAX = 64, GIVE_MAX = 256, FALL = 16, RESTED = -1 };
-enum { BACKOFF_NS = 500000, PAUSE_NS = 4000 };
+enum { BACKOFF_NS = 500000, PAUSE_NS = 4000, LOOK_NS = 1000000, KEPT_NS = 8000000 };
 
 typedef struct ferry_policy {
     fy_buckets waiting;
@@ -81,9 +82,11 @@ typedef struct ferry_policy {
     uint64_t settled_ns; /* no task begins before; 0: any may */
     bool asked;          /* a work request is out, or will be; it is repeated at asked_ns */
     bool sent;           /* it is out */
+    bool once;           /* it is not kept */
     uint64_t asked_ns;
     uint64_t requested_ns; /* when it was sent */
 
+    uint64_t look_ns;     /* when to look again whether something can be given; or 0 */
     uint64_t reported_ns; /* when it last told its coordinator what it can give */
     bool overdue;         /* that has changed, and is told at the end of the silence */
     uint32_t reported;    /* what the coordinator believes this rank can give */
@@ -117,34 +120,6 @@ static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
     return (fy_measure_is_short(&p->measure) && !is_patient(s, p)) || !ferry_scheduling_preempts(s);
 }
 
-/* Objects that take long to travel arrive one after the other. So many of `count` will arrive
- * before this rank has begun the others. */
-static uint64_t in_time(ferry_scheduling *s, const ferry_policy *p, uint32_t count)
-{
-    if (p->measure.steps)
-        return count; /* an object travels once and runs many times */
-    uint32_t away;
-    uint64_t mean_ns = p->measure.mean_ns, each_ns = fy_scheduling_travel_ns(s, mean_ns, &away);
-    if (each_ns == UINT64_MAX)
-        return away != 0 && p->held_count == HELD_MAX ? 0 : count; /* it goes alone */
-    if (each_ns == 0 || mean_ns == 0)
-        return count;
-    uint64_t left_ns = count * mean_ns + mean_ns / 2;
-    return left_ns > away * each_ns ? (left_ns - away * each_ns) / (mean_ns + each_ns) : 0;
-}
-
-/* The number of objects that may be given away. While a task runs: all that wait with some load.
- * Otherwise: all but the next. To run an object without load takes less time than to give it away.
- */
-static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
-{
-    uint32_t count = p->waiting.loaded;
-    if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
-        return 0;
-    count -= p->running == NULL || p->running_load <= 0;
-    return (uint32_t)in_time(s, p, count);
-}
-
 /* In steps the coordinators find the rank with the most. */
 static float heaviest(const ferry_policy *p)
 {
@@ -176,17 +151,60 @@ static uint64_t earlier(uint64_t at_ns, bool counts, uint64_t other_ns)
 static void set_timer(ferry_scheduling *s, const ferry_policy *p)
 {
     uint64_t at_ns = earlier(p->asked ? p->asked_ns : 0, p->fresh, p->fresh_ns);
+    at_ns = earlier(at_ns, p->look_ns != 0, p->look_ns);
     bool reports = p->overdue && (p->running == NULL || !fy_measure_is_tiny(&p->measure));
     ferry_scheduling_wake(s, earlier(at_ns, reports, p->reported_ns + silence(s, p)));
 }
 
-/* Tells the coordinator what can be given, with the work request of `request`, or -1. */
-static void report(ferry_scheduling *s, ferry_policy *p, int request)
+/* Objects that take long to travel arrive one after the other. So many of `count` will arrive
+ * before this rank has begun the others. If that is none, it is looked at again later: the running
+ * task may take longer than those before. */
+static uint64_t in_time(ferry_scheduling *s, ferry_policy *p, uint32_t count)
+{
+    if (p->measure.steps)
+        return count; /* an object travels once and runs many times */
+    uint32_t away;
+    uint64_t mean_ns = p->measure.mean_ns, each_ns = fy_scheduling_travel_ns(s, mean_ns, &away);
+    if (each_ns == UINT64_MAX)
+        return away != 0 && p->held_count == HELD_MAX ? 0 : count; /* it goes alone */
+    p->measure.each = each_ns != 0;
+    if (each_ns == 0 || mean_ns == 0)
+        return count;
+    uint64_t now = ferry_scheduling_now(s);
+    if (p->running_load > 0 && p->measure.started_ns == 0)
+        p->measure.started_ns = now; /* it is measured from now on */
+    if (p->running_load > 0 && now > p->measure.started_ns + mean_ns)
+        mean_ns = now - p->measure.started_ns;
+    uint64_t left_ns = count * mean_ns + mean_ns / 2;
+    if (left_ns >= away * each_ns + mean_ns + each_ns)
+        return (left_ns - away * each_ns) / (mean_ns + each_ns);
+    if (p->look_ns == 0) {
+        p->look_ns = now + each_ns + LOOK_NS;
+        set_timer(s, p);
+    }
+    return 0;
+}
+
+/* The number of objects that may be given away. While a task runs: all that wait with some load.
+ * Otherwise: all but the next. To run an object without load takes less time than to give it away.
+ */
+static uint32_t supply(ferry_scheduling *s, ferry_policy *p)
+{
+    uint32_t count = p->waiting.loaded;
+    if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
+        return 0;
+    count -= p->running == NULL || p->running_load <= 0;
+    return (uint32_t)in_time(s, p, count);
+}
+
+/* Tells the coordinator what can be given, with the work request of `request`, or -1. `once`: it is
+ * not kept. */
+static void report(ferry_scheduling *s, ferry_policy *p, int request, bool once)
 {
     fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
                                 .level = 1,
                                 .request = request,
-                                .once = p->measure.steps,
+                                .once = once,
                                 .supply = supply(s, p),
                                 .heaviest = heaviest(p),
                                 .load = load_here(p)};
@@ -210,7 +228,7 @@ static bool weighs_otherwise(const ferry_policy *p)
  * less left, but not nothing, the message is worth that only if there is much less. With short
  * tasks the coordinator is told only that there are many more objects. It learns that there are
  * fewer when it asks in vain. */
-static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
+static bool report_is_due(ferry_scheduling *s, ferry_policy *p)
 {
     uint32_t now = supply(s, p);
     if (p->measure.steps)
@@ -229,7 +247,7 @@ static void update(ferry_scheduling *s, ferry_policy *p)
         return;
     uint64_t silence_ns = silence(s, p);
     if (silence_ns == 0 || ferry_scheduling_now(s) >= p->reported_ns + silence_ns)
-        report(s, p, -1);
+        report(s, p, -1, p->measure.steps);
     else
         set_timer(s, p);
 }
@@ -261,12 +279,13 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->idle_ns = 0;
     p->measure.short_ns = read_short(s);
     p->asked_ns = p->requested_ns + fy_policy_timeout(s, p->timeout_ns);
+    p->once = p->measure.steps && p->backoff_ns < KEPT_NS;
     if (p->measure.steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
         p->backoff_ns = fy_pause_longer(p->backoff_ns, p->timeout_ns);
     }
     set_timer(s, p);
-    report(s, p, ferry_scheduling_rank(s));
+    report(s, p, ferry_scheduling_rank(s), p->once);
 }
 
 static void fulfilled(ferry_scheduling *s, ferry_policy *p)
@@ -283,7 +302,7 @@ static void cancel(ferry_scheduling *s, ferry_policy *p)
     fulfilled(s, p);
     if (!p->sent)
         p->idle_ns += ferry_scheduling_now(s) - p->requested_ns;
-    if (p->measure.steps || !p->sent)
+    if (p->once || !p->sent)
         return; /* none is kept */
     fy_coordinators_post(s, &p->coordinators, &note);
 }
@@ -362,7 +381,8 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         return; /* it has gone, or will repeat its work request */
     }
     if (count == 0 || (trade && !trades(s, p, note))) {
-        report(s, p, trade || note->once ? -1 : thief);
+        bool kept = !trade && !note->once;
+        report(s, p, kept ? thief : -1, p->measure.steps && !kept);
         return;
     }
     count = (count + 1) / 2;
@@ -402,7 +422,7 @@ static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note 
 static void again(ferry_scheduling *s, void *context)
 {
     ferry_policy *p = context;
-    report(s, p, p->asked ? ferry_scheduling_rank(s) : -1);
+    report(s, p, p->asked ? ferry_scheduling_rank(s) : -1, p->asked ? p->once : p->measure.steps);
 }
 
 static void send_note(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note)
@@ -548,6 +568,8 @@ static void policy_wake(ferry_scheduling *s, void *arg)
     uint64_t now = ferry_scheduling_now(s);
     if (p->fresh && now >= p->fresh_ns)
         p->fresh = false;
+    if (now >= p->look_ns)
+        p->look_ns = 0;
     if (p->asked && now >= p->asked_ns)
         p->asked = false;
     give_held(s, p);

@@ -14,6 +14,7 @@ typedef struct fy_measure {
     uint64_t started_ns; /* of the running task; 0 when it is not measured */
     uint64_t mean_ns;    /* of tasks; 0: none has ended yet */
     uint32_t unmeasured; /* tasks since the last that was measured */
+    bool each;           /* tiny tasks are measured each */
     bool steps;          /* tasks come again and again to the same objects */
     int again; /* objects that got a task after a rest here, less the others; 0 to a limit */
     const void *latest;   /* the object that got a task last; only compared */
@@ -42,7 +43,7 @@ static inline void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double l
     m->greatest -= m->greatest / KEPT_TASKS;
     if (load > m->greatest)
         m->greatest = load;
-    bool known = fy_measure_is_tiny(m) && ++m->unmeasured < SAMPLE;
+    bool known = fy_measure_is_tiny(m) && !m->each && ++m->unmeasured < SAMPLE;
     m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
 }
 
