@@ -218,8 +218,8 @@ static inline bool fy_helper_oversleeps(const ferry_scheduling *s)
 /* An answer of another rank. [either thread, lock held] */
 fy_verdict fy_travel_frame(ferry *f, int source, const fy_frame *frame);
 
-/* Objects are given away. [lock held] */
-void fy_travel_begin(ferry_scheduling *s);
+/* An object is given away. Returns whether it is one of those that are away. [lock held] */
+bool fy_travel_begin(ferry_scheduling *s, const fy_record *record);
 
 /* So many objects that were given away have been sent, and no answer comes. [lock held] */
 void fy_travel_end(ferry_scheduling *s, int count);

@@ -148,6 +148,12 @@ void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERR
     s->quietly = false;
 }
 
+void fy_scheduling_hurry(ferry_scheduling *s)
+{
+    if (s->serving && !s->by_helper)
+        s->port->ops->transport.wake(s->port, FY_HELPER);
+}
+
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
 {
     fy_record *record = fy_record_of(item);
@@ -159,7 +165,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
         record->state = FY_MIGRATING;
         record->target = rank;
         fy_list_insert(&s->outbound, &record->link);
-        fy_travel_begin(s);
+        record->travels = fy_travel_begin(s, record);
         return;
     }
     /* It moves in place, or must not move now: the application thread gives it back to the
@@ -292,7 +298,7 @@ static void note_end(ferry_scheduling *s, bool gone, uint64_t took_ns)
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
     bool has_note = false, gone = true;
-    int arrived = 0, answered;
+    int travelling = 0, answered = 0;
     for (uint64_t move_ns = 0, word_ns = 0;;) {
         fy_note note = {0};
         fy_record *records[FY_SHIP_MAX];
@@ -304,14 +310,15 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
             s->sending = true;
             note = s->notes[s->note_first];
         }
+        fy_travel_end(s, travelling - answered);
+        travelling = answered = 0;
         int count = take_outbound(s, records);
+        for (int i = 0; i < count; i++)
+            travelling += records[i]->travels;
         bool timed = s->words_timed;
         if (move_ns != 0)
             s->move_ns = s->move_ns == 0 ? move_ns : (3 * s->move_ns + move_ns) / 4;
         move_ns = 0;
-        fy_travel_end(s, arrived);
-        arrived = 0;
-        answered = s->travel.asked;
         s->travel.asked = s->travel.asked && !fy_list_empty(&s->outbound);
         fy_control_unlock(s->f);
         if (has_note) {
@@ -319,10 +326,8 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
             gone = send_note(s, thread, &note);
             word_ns = timed ? ferry_scheduling_now(s) - begun_ns : 0;
         }
-        if (count != 0) {
+        if (count != 0)
             move_ns = ship(s, thread, records, count, &answered);
-            arrived = count - answered;
-        }
         if (!has_note && count == 0)
             break;
     }

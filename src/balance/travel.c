@@ -2,16 +2,22 @@
 #include "balance/balance.h"
 #include "balance/schedulers/schedulers.h"
 
-void fy_travel_begin(ferry_scheduling *s)
+/* Objects of up to this size travel no longer than words, and are not answered. */
+enum { SMALL_BYTES = 1024 };
+
+bool fy_travel_begin(ferry_scheduling *s, const fy_record *record)
 {
     fy_travel *travel = &s->travel;
-    if (!travel->asked) {
-        travel->unasked++;
-        return;
-    }
+    const ferry_object_ops *ops = &record->type->ops;
+    bool small = ops->packed_size == NULL && ops->flat_bytes <= SMALL_BYTES;
+    travel->known |= small;
+    travel->unasked++;
+    if (small || !travel->asked)
+        return false;
     travel->unasked = 0;
     if (travel->away++ == 0)
         travel->since_ns = ferry_scheduling_now(s);
+    return true;
 }
 
 /* The scheduler may be able to give more now. */

@@ -110,9 +110,9 @@ static inline void cargo_pack(ferry *f, const cargo *c, unsigned char *at)
     }
 }
 
-/* `*answered`: whether the target is to tell this rank when it has the frame. If that is handed
- * over or small, it becomes false. */
-static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, bool *answered)
+/* `*answered` becomes the number of objects whose arrival the target will tell this rank: of those
+ * that travel, unless their frame is handed over or small. */
+static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, int *answered)
 {
     fy_objects *objects = fy_objects_of(f);
     uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
@@ -126,18 +126,21 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, bool *answe
         return FERRY_ENOMEM;
     cargo_pack(f, c, block);
     int target = c->records[0]->target;
+    int travelling = 0;
+    for (int i = 0; i < c->count; i++)
+        travelling += c->records[i]->travels;
     fy_frame frame = {.kind = FY_KIND_ARRIVAL,
                       .word_count = 1,
-                      .words = {c->records[0]->object.word, (unsigned)c->count},
+                      .words = {c->records[0]->object.word, (unsigned)travelling},
                       .data = block,
                       .size_bytes = c->size_bytes};
     int error = FERRY_EAGAIN;
     if (shared)
         error = hand_over(f, thread, target, &frame);
-    *answered = *answered && error != 0 && block != small;
+    *answered = error != 0 && block != small ? travelling : 0;
     if (error == 0)
         return 0;
-    frame.word_count = (uint8_t)(1 + *answered);
+    frame.word_count = *answered != 0 ? 2 : 1;
     /* This way the port or the backlog copies the data, so the block is free afterwards. */
     if (error == FERRY_EAGAIN)
         error = thread == FY_APP ? fy_send(f, FY_CONTROL, target, &frame)
@@ -165,7 +168,7 @@ static void set_down(ferry *f, fy_record *const *records, int count, int error)
 /* Sends the first of `records` and those that share its frame. Returns the number of these, also if
  * `*error` says that they could not be sent. `answered`: as for pack_and_send. */
 static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int count, int *error,
-                     bool *answered)
+                     int *answered)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_stretch stretch = {0};
@@ -193,16 +196,15 @@ static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int 
 int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count, int *answered)
 {
     int result = 0;
-    bool wanted = *answered != 0;
     *answered = 0;
     fy_work_shipped(f, (uint64_t)count);
     for (int i = 0; i < count; i++)
         records[i]->worked = true;
     for (int first = 0, taken; first < count; first += taken) {
         int error = 0;
-        bool told = wanted;
+        int told = 0;
         taken = ship_some(f, thread, records + first, count - first, &error, &told);
-        *answered += told && error == 0 ? taken : 0;
+        *answered += error == 0 ? told : 0;
         set_down(f, records + first, taken, error);
         result = error != 0 ? error : result;
     }
@@ -286,6 +288,7 @@ static int drain_returned(ferry *f, fy_record *record)
     if (record->target == objects->rank && !record->out)
         repack(f, record);
     record->handed = false;
+    record->travels = false;
     record->target = -1;
     fy_work_finished(f, record->worked);
     record->worked = false;
@@ -339,7 +342,7 @@ static void set_state(ferry *f, fy_record *record, fy_object_state state)
 int fy_record_send(ferry *f, fy_record *record)
 {
     int error = 0;
-    bool answered = false;
+    int answered = 0;
     (void)ship_some(f, FY_APP, &record, 1, &error, &answered);
     return error;
 }

@@ -21,9 +21,8 @@ typedef struct fy_arrival {
 
 /* Packs and sends MIGRATING objects that are in no list, all to one rank. Small ones go in one
  * frame. Then puts each on the list `done`, as DEPARTED or RETURNED. Returns 0, or the error of the
- * last one that returned. If `*answered` is not 0, it becomes the number of those whose arrival the
- * target will tell this rank (watch->answer): all but those that are handed over or small. [either
- * thread, lock not held] */
+ * last one that returned. `*answered` becomes the number of those whose arrival the target will
+ * tell this rank (watch->answer). [either thread, lock not held] */
 enum { FY_SHIP_MAX = 16 };
 int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count,
                     int *answered);

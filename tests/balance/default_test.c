@@ -250,25 +250,34 @@ static void test_ferry_counts_what_a_move_costs(void **state)
     }
 }
 
+/* The first `count` objects of the world run on `rank` in each of three steps. Returns the number
+ * of mails before the last step. */
+static int run_steps(world *w, int rank, int count, uint64_t task_ns)
+{
+    int since = 0;
+    for (int step = 0; step < 3; step++) {
+        since = w->sent;
+        for (int i = 0; i < count; i++)
+            if (step == 0)
+                (void)world_add(w, rank, 1);
+            else
+                world_again(w, &w->things[i]);
+        w->now_ns += task_ns; /* the rank has settled */
+        for (int i = 0; i < count; i++)
+            run_for(w, rank, task_ns);
+    }
+    return since;
+}
+
 /* Goal: a rank that has just got work gives it before GRACE_US have passed if another rank asks in
  * steps, though it does not know yet how long tasks take. Method: rank 2 runs steps and then has
  * nothing; rank 37, of another coordinator, has begun its first task. */
 static void test_ferry_gives_early_in_steps(void **state)
 {
-    enum { OBJECTS = 8, STEPS = 3, TASK_NS = 50000 };
+    enum { OBJECTS = 8, TASK_NS = 50000 };
     (void)state;
     world *w = world_open(&fy_scheduler_ferry, 40, "GRACE_US=2000");
-    thing *things[OBJECTS];
-    for (int step = 0; step < STEPS; step++) {
-        for (int i = 0; i < OBJECTS; i++)
-            if (step == 0)
-                things[i] = world_add(w, 2, 1);
-            else
-                world_again(w, things[i]);
-        w->now_ns += TASK_NS; /* the rank has settled */
-        for (int i = 0; i < OBJECTS; i++)
-            run_for(w, 2, TASK_NS);
-    }
+    (void)run_steps(w, 2, OBJECTS, TASK_NS);
     begin_with(w, 37, 4, 1);
     const uint64_t start_ns = w->now_ns;
     assert_null(world_run(w, 2));
@@ -307,23 +316,12 @@ static void test_ferry_is_patient_with_tiny_tasks(void **state)
         uint64_t task_ns, patience_ns;
         int reports;
     } cases[] = {{2000, 10000, 7}, {50000, 4000, 16}};
-    enum { OBJECTS = 16, STEPS = 3, GAP_NS = 3000 };
+    enum { OBJECTS = 16, GAP_NS = 3000 };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
         bool tiny = i == 0;
-        thing *things[OBJECTS];
-        int since = 0;
-        for (int step = 0; step < STEPS; step++) {
-            since = w->sent;
-            for (int k = 0; k < OBJECTS; k++)
-                if (step == 0)
-                    things[k] = world_add(w, 1, 1);
-                else
-                    world_again(w, things[k]);
-            for (int k = 0; k < OBJECTS; k++)
-                run_for(w, 1, cases[i].task_ns);
-        }
+        int since = run_steps(w, 1, OBJECTS, cases[i].task_ns);
         assert_int_equal(w->sent - since, cases[i].reports);
         assert_true(are_quiet(w, since, tiny));
         since = w->sent;
@@ -331,7 +329,7 @@ static void test_ferry_is_patient_with_tiny_tasks(void **state)
         assert_null(world_run(w, 1));
         assert_int_equal(w->of[1].wake_ns, idle_ns + cases[i].patience_ns);
         w->now_ns += GAP_NS;
-        world_again(w, things[0]);
+        world_again(w, &w->things[0]);
         run_for(w, 1, cases[i].task_ns);
         assert_null(world_run(w, 1));
         assert_int_equal(w->of[1].wake_ns, w->now_ns + cases[i].patience_ns - (tiny ? GAP_NS : 0));
@@ -349,22 +347,11 @@ static void test_ferry_is_patient_with_tiny_tasks(void **state)
  * objects runs all of them in each of some steps, and is then idle. */
 static void test_ferry_is_silent_where_words_cost(void **state)
 {
-    enum { OBJECTS = 16, STEPS = 3, TASK_NS = 50000, WORD_NS = 50000, SILENCE_NS = 6 * WORD_NS };
+    enum { OBJECTS = 16, TASK_NS = 50000, WORD_NS = 50000, SILENCE_NS = 6 * WORD_NS };
     (void)state;
     world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-    thing *things[OBJECTS];
-    int since = 0;
     w->word_ns = WORD_NS;
-    for (int step = 0; step < STEPS; step++) {
-        since = w->sent;
-        for (int i = 0; i < OBJECTS; i++)
-            if (step == 0)
-                things[i] = world_add(w, 1, 1);
-            else
-                world_again(w, things[i]);
-        for (int i = 0; i < OBJECTS; i++)
-            run_for(w, 1, TASK_NS);
-    }
+    int since = run_steps(w, 1, OBJECTS, TASK_NS);
     assert_in_range(w->sent - since, 1, OBJECTS * TASK_NS / SILENCE_NS + 1);
     assert_int_not_equal((uint32_t)w->mail[w->sent - 1].words[1], 0);
     since = w->sent;
@@ -451,20 +438,11 @@ static void test_ferry_looks_again_at_a_long_task(void **state)
  * Method: steps on rank 1, then nothing for 20 ms, then work on rank 0 or on rank 1. */
 static void test_ferry_keeps_requests_after_steps(void **state)
 {
-    enum { OBJECTS = 16, STEPS = 3, TASK_NS = 50000, IDLE_NS = 20000000 };
+    enum { OBJECTS = 16, TASK_NS = 50000, IDLE_NS = 20000000 };
     (void)state;
     for (int rank = 0; rank < 2; rank++) {
         world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-        thing *things[OBJECTS];
-        for (int step = 0; step < STEPS; step++) {
-            for (int i = 0; i < OBJECTS; i++)
-                if (step == 0)
-                    things[i] = world_add(w, 1, 1);
-                else
-                    world_again(w, things[i]);
-            for (int i = 0; i < OBJECTS; i++)
-                run_for(w, 1, TASK_NS);
-        }
+        (void)run_steps(w, 1, OBJECTS, TASK_NS);
         const uint64_t idle_ns = w->now_ns;
         assert_null(world_run(w, 1));
         for (int requests = 0; w->now_ns < idle_ns + IDLE_NS; requests++) {
@@ -476,7 +454,7 @@ static void test_ferry_keeps_requests_after_steps(void **state)
         if (rank == 0)
             begin_with(w, 0, 3, 1);
         else
-            world_again(w, things[0]);
+            world_again(w, &w->things[0]);
         world_deliver_all(w);
         assert_int_equal(world_moves(w, since, 0, 1), rank == 0);
         if (rank == 1) {

@@ -40,6 +40,10 @@ static void answer(ferry_scheduling *s, uint64_t count, uint64_t passed_ns)
     assert_int_equal(fy_travel_frame(s->f, 0, &frame), FY_TAKEN);
 }
 
+/* An object that is too large to travel as fast as words. */
+static fy_type type = {.ops = {.flat_bytes = 1 << 20}};
+static const fy_record object = {.type = &type};
+
 /* Gives away `count` objects, of which a scheduler with tasks of `task_ns` wants to know. Returns
  * how many are away then. */
 static uint32_t give(ferry_scheduling *s, int count, uint64_t task_ns)
@@ -47,7 +51,7 @@ static uint32_t give(ferry_scheduling *s, int count, uint64_t task_ns)
     uint32_t away;
     for (int i = 0; i < count; i++) {
         (void)fy_scheduling_travel_ns(s, task_ns, &away);
-        fy_travel_begin(s);
+        (void)fy_travel_begin(s, &object);
     }
     return s->travel.away;
 }
@@ -92,7 +96,7 @@ static void test_answers_may_be_wrong_or_lost(void **state)
     uint32_t away;
     ferry_scheduling *s = begin(&f);
     s->wake_ns = TASK_NS;
-    fy_travel_begin(s); /* the scheduler does not want to know */
+    assert_false(fy_travel_begin(s, &object)); /* the scheduler does not want to know */
     fy_travel_end(s, 1);
     assert_int_equal(s->wake_ns, TASK_NS);
     give(s, 3, TASK_NS);
@@ -116,6 +120,24 @@ static void test_answers_may_be_wrong_or_lost(void **state)
     s->started = false;
     assert_true(fy_scheduling_travel_ns(s, TASK_NS, &away) == 0);
     end(f);
+}
+
+/* Goal: small objects are not awaited, and take no time. Objects of other types are awaited. */
+static void test_small_objects_are_not_awaited(void **state)
+{
+    static fy_type types[] = {{.ops = {.flat_bytes = 1024}}, {.ops = {.flat_bytes = 1025}}};
+    (void)state;
+    for (int large = 0; large < 2; large++) {
+        ferry *f;
+        uint32_t away;
+        ferry_scheduling *s = begin(&f);
+        const fy_record record = {.type = &types[large]};
+        (void)fy_scheduling_travel_ns(s, TASK_NS, &away);
+        assert_int_equal(fy_travel_begin(s, &record), large);
+        assert_true(fy_scheduling_travel_ns(s, TASK_NS, &away) == (large ? UINT64_MAX : 0));
+        assert_int_equal(away, large);
+        end(f);
+    }
 }
 
 /* Goal: while objects arrive in a small part of a task, few are answered. */
@@ -145,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_tell_the_time),
         cmocka_unit_test(test_answers_may_be_wrong_or_lost),
+        cmocka_unit_test(test_small_objects_are_not_awaited),
         cmocka_unit_test(test_answers_are_few_for_long_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,10 +4,11 @@
  * until another has run elsewhere: so some have to be given away meanwhile.
  *   barrier  ranks 0 and 1 are in a barrier, which rank 2 enters, from outside Ferry, when that has
  *            happened; it may hold what it was given, so there are more tasks than it asks for
+ *   made     a task makes the others, computes until one has run elsewhere, and says how long
  *   flood    the other ranks have first sent rank 0, which takes none of it, more requests and
  *            messages than the rings hold; ferry_quiesce has to wait for all of them
  *
- * Run as FERRY_RANKS=3 [FERRY_RING_SLOTS=8] under barrier|flood. */
+ * Run as FERRY_RANKS=3 [FERRY_RING_SLOTS=8] under barrier|made|flood. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,9 @@ typedef struct thing {
 } thing;
 
 typedef struct account {
-    ferry_handler work, drop, sink, start;
+    ferry_handler work, make, drop, sink, start;
     ferry_object sunk; /* takes messages on rank 0 */
+    ferry_object objects[TASKS];
     board *shared;
     uint64_t handled, started, wrong;
 } account;
@@ -63,6 +65,23 @@ static void on_work(ferry *f, ferry_object object, void *data, int source, const
     }
 }
 
+/* First the other ranks have time to ask for work in vain. */
+static void on_make(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    const account *a = ferry_user_data(f);
+    const ferry_message work = {.handler = a->work};
+    (void)object, (void)data, (void)source, (void)m;
+    ferry_compute(f, 0.05);
+    atomic_store(&a->shared->waits_on, (uint64_t)ferry_rank(f) + 1);
+    atomic_fetch_add(&a->shared->begun, 1);
+    const uint64_t begun_ns = ferry_now(f);
+    for (int i = 0; i < TASKS; i++)
+        check(f, ferry_object_send(f, a->objects[i], &work, NULL));
+    while (atomic_load(&a->shared->done) == 0)
+        ferry_compute(f, 0.001);
+    printf("waited %.1f ms\n", (double)(ferry_now(f) - begun_ns) / 1e6);
+}
+
 static void on_drop(ferry *f, int source, const ferry_message *m)
 {
     (void)source, (void)m;
@@ -90,19 +109,36 @@ static void on_start(ferry *f, int source, const ferry_message *m)
     a->started = 1;
 }
 
+static void make_object(ferry *f, const account *a, ferry_object_type type, ferry_object *object)
+{
+    thing *t = malloc(sizeof *t);
+    if (t == NULL)
+        abort();
+    t->shared = a->shared;
+    check(f, ferry_object_create(f, type, t, object));
+    check(f, ferry_balance_add(f, *object, NULL));
+}
+
 static void make_tasks(ferry *f, account *a, ferry_object_type type)
 {
     for (int i = 0; i < TASKS; i++) {
         const ferry_message work = {.handler = a->work};
-        ferry_object object;
-        thing *t = malloc(sizeof *t);
-        if (t == NULL)
-            abort();
-        t->shared = a->shared;
-        check(f, ferry_object_create(f, type, t, &object));
-        check(f, ferry_balance_add(f, object, NULL));
-        check(f, ferry_object_send(f, object, &work, NULL));
+        make_object(f, a, type, &a->objects[i]);
+        check(f, ferry_object_send(f, a->objects[i], &work, NULL));
     }
+}
+
+static void make_in_task(ferry *f, account *a, ferry_object_type type)
+{
+    if (ferry_rank(f) == 0) {
+        const ferry_message make = {.handler = a->make};
+        ferry_object maker;
+        for (int i = 0; i < TASKS; i++)
+            make_object(f, a, type, &a->objects[i]);
+        make_object(f, a, type, &maker);
+        check(f, ferry_object_send(f, maker, &make, NULL));
+    }
+    check(f, ferry_quiesce(f));
 }
 
 static void set_up(ferry *f, account *a, ferry_object_type *type)
@@ -112,6 +148,7 @@ static void set_up(ferry *f, account *a, ferry_object_type *type)
     void *shared = NULL;
     check(f, ferry_object_type_register(f, &ops, type));
     check(f, ferry_object_handler_register(f, "work", on_work, &a->work));
+    check(f, ferry_object_handler_register(f, "make", on_make, &a->make));
     check(f, ferry_object_handler_register(f, "sink", on_sink, &a->sink));
     check(f, ferry_handler_register(f, "drop", on_drop, &a->drop));
     check(f, ferry_handler_register(f, "start", on_start, &a->start));
@@ -156,11 +193,14 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_object_type type = {0};
     ferry_user_data_set(f, &a);
     set_up(f, &a, &type);
+    bool made = argc == 2 && strcmp(argv[1], "made") == 0;
     if (argc == 2 && strcmp(argv[1], "flood") == 0)
         flood(f, &a, type);
+    else if (made)
+        make_in_task(f, &a, type);
     else
         meet(f, &a, type);
-    a.wrong += atomic_load(&a.shared->begun) != TASKS;
+    a.wrong += atomic_load(&a.shared->begun) != (made ? TASKS + 1 : TASKS);
     if (a.wrong != 0)
         fprintf(stderr, "work_while_waiting: rank %d: %llu wrong, %llu handled\n", ferry_rank(f),
                 (unsigned long long)a.wrong, (unsigned long long)a.handled);

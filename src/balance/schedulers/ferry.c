@@ -24,12 +24,12 @@
  *
  * Steps: tasks are short and come again and again to the same objects. Then the work that a rank
  * lacks now is in flight to it, and an object that moves takes the tasks of later steps along. So
- * an idle rank asks after PAUSE_NS. The rank with the most load meets a work request immediately,
- * or the request is dropped, and repeated after a pause that grows. Once that is KEPT_NS, the
- * steps may have ended, and the request is kept as others are. One object moves at a time.
- * Tasks run in the order in which they come, so that neighbours get their messages in turn. Busy
- * ranks do not trade. An object with at most a sixteenth of the greatest recent load counts as one
- * without load: messages that come between steps are no reason to move it. A rank takes up this
+ * an idle rank asks after FY_FERRY_PAUSE_NS. The rank with the most load meets a work request
+ * immediately, or the request is dropped, and repeated after a pause that grows. Once that is
+ * KEPT_NS, the steps may have ended, and the request is kept as others are. One object moves at a
+ * time. Tasks run in the order in which they come, so that neighbours get their messages in turn.
+ * Busy ranks do not trade. An object with at most a sixteenth of the greatest recent load counts as
+ * one without load: messages that come between steps are no reason to move it. A rank takes up this
  * rule when a rank with this rule asks it for work. At the first request of this kind, coordinators
  * tell all ranks. So ranks with much work that comes first do not wait for GRACE_US.
  *
@@ -53,203 +53,23 @@
  * rule. In steps its reports are rarer, and wake no helper.
  *
  * A work request may be lost if memory is short. After TIMEOUT_US it is sent again. */
+#include "balance/schedulers/ferry.h"
+
 #include <stdlib.h>
 
-#include "balance/schedulers/buckets.h"
-#include "balance/schedulers/coordinator.h"
-#include "balance/schedulers/measure.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 #include "base/pause.h"
 
-enum { HELD_MAX = 64, GIVE_MAX = 256, FALL = 16, RESTED = -1 };
-enum { BACKOFF_NS = 500000, PAUSE_NS = 4000, LOOK_NS = 1000000, KEPT_NS = 8000000 };
-
-typedef struct ferry_policy {
-    fy_buckets waiting;
-    ferry_schedulable *running;
-    double running_load;
-    fy_coordinators coordinators;
-    fy_measure measure;
-    uint64_t slice_ns, timeout_ns;
-
-    bool paused;         /* a patient rank has paused before it asks */
-    uint64_t idle_ns;    /* of such pauses that were not long enough to ask */
-    uint64_t backoff_ns; /* the next pause between work requests in steps */
-    bool fresh;          /* work has come to a rank that had none: give nothing until fresh_ns */
-    uint64_t fresh_ns;
-    uint64_t settled_ns; /* no task begins before; 0: any may */
-    bool asked;          /* a work request is out, or will be; it is repeated at asked_ns */
-    bool sent;           /* it is out */
-    bool once;           /* it is not kept */
-    uint64_t asked_ns;
-    uint64_t requested_ns; /* when it was sent */
-
-    uint64_t look_ns;     /* when to look again whether something can be given; or 0 */
-    uint64_t reported_ns; /* when it last told its coordinator what it can give */
-    bool overdue;         /* that has changed, and is told at the end of the silence */
-    uint32_t reported;    /* what the coordinator believes this rank can give */
-    float reported_heaviest;
-
-    fy_coordinator_note held[HELD_MAX]; /* came while the first object was on its way */
-    int held_count;
-} ferry_policy;
-
-/* To unpack an object takes about as long as to pack it. Then it uses its memory. The request and
- * its answer count only where they take longer than a task. */
-static __attribute__((noinline)) uint64_t move_cost(const ferry_scheduling *s,
-                                                    const ferry_policy *p)
-{
-    uint64_t cost_ns = 2 * ferry_scheduling_move_ns(s) + p->measure.touch_ns;
-    return cost_ns < FY_MEASURE_TINY_NS && fy_measure_is_tiny(&p->measure) ? FY_MEASURE_TINY_NS
-                                                                           : cost_ns;
-}
-
-/* Whether an idle rank waits for its own work before it asks: that is in flight, or a move takes
- * longer than a task. */
-static bool is_patient(const ferry_scheduling *s, const ferry_policy *p)
-{
-    return p->measure.steps || (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s, p));
-}
+enum { GIVE_MAX = 256, RESTED = -1, BACKOFF_NS = 500000, KEPT_NS = 8000000 };
 
 /* Whether to ask when the last task begins, because an answer takes longer than the rest of the
  * task. */
 static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return (fy_measure_is_short(&p->measure) && !is_patient(s, p)) || !ferry_scheduling_preempts(s);
-}
-
-/* In steps the coordinators find the rank with the most. */
-static float heaviest(const ferry_policy *p)
-{
-    if (p->measure.steps)
-        return (float)p->waiting.load;
-    const ferry_schedulable *item = fy_buckets_first(&p->waiting);
-    return item != NULL ? (float)item->mark : 0;
-}
-
-static float load_here(const ferry_policy *p)
-{
-    return (float)(p->waiting.load + p->running_load);
-}
-
-/* In steps each task changes the load, so a rank is silent for so long between two reports. 0: the
- * coordinator has time for them. */
-static uint64_t silence(ferry_scheduling *s, const ferry_policy *p)
-{
-    uint64_t ns = p->measure.steps ? fy_coordinators_silence(s, &p->coordinators) : 0;
-    return ns > PAUSE_NS ? ns : 0;
-}
-
-static uint64_t earlier(uint64_t at_ns, bool counts, uint64_t other_ns)
-{
-    return counts && (at_ns == 0 || other_ns < at_ns) ? other_ns : at_ns;
-}
-
-/* A rank with a tiny task reports when the next one begins. */
-static void set_timer(ferry_scheduling *s, const ferry_policy *p)
-{
-    uint64_t at_ns = earlier(p->asked ? p->asked_ns : 0, p->fresh, p->fresh_ns);
-    at_ns = earlier(at_ns, p->look_ns != 0, p->look_ns);
-    bool reports = p->overdue && (p->running == NULL || !fy_measure_is_tiny(&p->measure));
-    ferry_scheduling_wake(s, earlier(at_ns, reports, p->reported_ns + silence(s, p)));
-}
-
-/* Objects that take long to travel arrive one after the other. So many of `count` will arrive
- * before this rank has begun the others. If that is none, it is looked at again later: the running
- * task may take longer than those before. */
-static uint64_t in_time(ferry_scheduling *s, ferry_policy *p, uint32_t count)
-{
-    if (p->measure.steps)
-        return count; /* an object travels once and runs many times */
-    uint32_t away;
-    uint64_t mean_ns = p->measure.mean_ns, each_ns = fy_scheduling_travel_ns(s, mean_ns, &away);
-    if (each_ns == UINT64_MAX)
-        return away != 0 && p->held_count == HELD_MAX ? 0 : count; /* it goes alone */
-    p->measure.each = each_ns != 0;
-    if (each_ns == 0 || mean_ns == 0)
-        return count;
-    uint64_t now = ferry_scheduling_now(s);
-    if (p->running_load > 0 && p->measure.started_ns == 0)
-        p->measure.started_ns = now; /* it is measured from now on */
-    if (p->running_load > 0 && now > p->measure.started_ns + mean_ns)
-        mean_ns = now - p->measure.started_ns;
-    uint64_t left_ns = count * mean_ns + mean_ns / 2;
-    if (left_ns >= away * each_ns + mean_ns + each_ns)
-        return (left_ns - away * each_ns) / (mean_ns + each_ns);
-    if (p->look_ns == 0) {
-        p->look_ns = now + each_ns + LOOK_NS;
-        set_timer(s, p);
-    }
-    return 0;
-}
-
-/* The number of objects that may be given away. While a task runs: all that wait with some load.
- * Otherwise: all but the next. To run an object without load takes less time than to give it away.
- */
-static uint32_t supply(ferry_scheduling *s, ferry_policy *p)
-{
-    uint32_t count = p->waiting.loaded;
-    if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
-        return 0;
-    count -= p->running == NULL || p->running_load <= 0;
-    return (uint32_t)in_time(s, p, count);
-}
-
-/* Tells the coordinator what can be given, with the work request of `request`, or -1. `once`: it is
- * not kept. */
-static void report(ferry_scheduling *s, ferry_policy *p, int request, bool once)
-{
-    fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
-                                .level = 1,
-                                .request = request,
-                                .once = once,
-                                .supply = supply(s, p),
-                                .heaviest = heaviest(p),
-                                .load = load_here(p)};
-    p->overdue = false;
-    p->reported_ns = silence(s, p) == 0 ? 0 : ferry_scheduling_now(s);
-    p->reported = note.supply;
-    p->reported_heaviest = heaviest(p);
-    fy_coordinators_post(s, &p->coordinators, &note);
-}
-
-/* In steps each task changes the load. If tasks are tiny, only a change by a factor of 2 counts. */
-static bool weighs_otherwise(const ferry_policy *p)
-{
-    float now = heaviest(p), then = p->reported_heaviest;
-    if (fy_measure_is_tiny(&p->measure))
-        return now > 2 * then || then > 2 * now;
-    return fy_coordinator_weighs_otherwise(now, then);
-}
-
-/* Whether to tell the coordinator of a change. Each message wakes a helper, as a rule. If there is
- * less left, but not nothing, the message is worth that only if there is much less. With short
- * tasks the coordinator is told only that there are many more objects. It learns that there are
- * fewer when it asks in vain. */
-static bool report_is_due(ferry_scheduling *s, ferry_policy *p)
-{
-    uint32_t now = supply(s, p);
-    if (p->measure.steps)
-        return (now == 0) != (p->reported == 0) || weighs_otherwise(p);
-    if (fy_measure_is_short(&p->measure))
-        return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
-    if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
-        return true;
-    return now != 0 && fy_coordinator_weighs_otherwise(heaviest(p), p->reported_heaviest);
-}
-
-static void update(ferry_scheduling *s, ferry_policy *p)
-{
-    p->overdue = report_is_due(s, p);
-    if (!p->overdue)
-        return;
-    uint64_t silence_ns = silence(s, p);
-    if (silence_ns == 0 || ferry_scheduling_now(s) >= p->reported_ns + silence_ns)
-        report(s, p, -1, p->measure.steps);
-    else
-        set_timer(s, p);
+    return (fy_measure_is_short(&p->measure) && !fy_ferry_is_patient(s, p)) ||
+           !ferry_scheduling_preempts(s);
 }
 
 /* Steering may choose another one while the program runs. */
@@ -266,14 +86,14 @@ static void request(ferry_scheduling *s, ferry_policy *p)
         return;
     p->asked = true;
     p->requested_ns = ferry_scheduling_now(s);
-    p->sent = p->paused || !is_patient(s, p);
+    p->sent = p->paused || !fy_ferry_is_patient(s, p);
     if (!p->sent) {
-        uint64_t cost_ns = move_cost(s, p), pause_ns = silence(s, p);
+        uint64_t cost_ns = fy_ferry_move_cost(s, p), pause_ns = fy_ferry_silence(s, p);
         cost_ns = cost_ns > p->idle_ns ? cost_ns - p->idle_ns : 0;
-        pause_ns = pause_ns > PAUSE_NS ? pause_ns : PAUSE_NS;
+        pause_ns = pause_ns > FY_FERRY_PAUSE_NS ? pause_ns : FY_FERRY_PAUSE_NS;
         p->paused = true;
         p->asked_ns = p->requested_ns + (cost_ns > pause_ns ? cost_ns : pause_ns);
-        set_timer(s, p);
+        fy_ferry_set_timer(s, p);
         return;
     }
     p->idle_ns = 0;
@@ -284,14 +104,14 @@ static void request(ferry_scheduling *s, ferry_policy *p)
         p->asked_ns = p->requested_ns + p->backoff_ns;
         p->backoff_ns = fy_pause_longer(p->backoff_ns, p->timeout_ns);
     }
-    set_timer(s, p);
-    report(s, p, ferry_scheduling_rank(s), p->once);
+    fy_ferry_set_timer(s, p);
+    fy_ferry_report(s, p, ferry_scheduling_rank(s), p->once);
 }
 
 static void fulfilled(ferry_scheduling *s, ferry_policy *p)
 {
     p->asked = false;
-    set_timer(s, p);
+    fy_ferry_set_timer(s, p);
 }
 
 /* The rank has work of its own again. */
@@ -316,7 +136,7 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
     p->fresh = true;
     p->fresh_ns = now + grace_ns;
     p->settled_ns = wait_ns == 0 ? 0 : now + wait_ns;
-    set_timer(s, p);
+    fy_ferry_set_timer(s, p);
 }
 
 /* Steps are short tasks that come again and again to the same objects. */
@@ -348,41 +168,41 @@ static void policy_add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *
         become_fresh(s, p);
     fy_measure_came(s, &p->measure, item, again);
     follow_rule(p);
-    update(s, p);
+    fy_ferry_update(s, p);
 }
 
 /* Whether to trade, as things stand now. */
 static bool trades(const ferry_scheduling *s, const ferry_policy *p,
                    const fy_coordinator_note *note)
 {
-    if (p->measure.mean_ns != 0 && p->measure.mean_ns < move_cost(s, p))
+    if (p->measure.mean_ns != 0 && p->measure.mean_ns < fy_ferry_move_cost(s, p))
         return false;
     return fy_buckets_first(&p->waiting) != fy_buckets_last(&p->waiting) &&
-           fy_coordinator_trade_is_fair(heaviest(p), load_here(p), note);
+           fy_coordinator_trade_is_fair(fy_ferry_heaviest(p), fy_ferry_load_here(p), note);
 }
 
 static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note *note)
 {
     int thief = note->request;
     bool trade = note->word == FY_COORDINATOR_TRADE;
-    uint32_t count = supply(s, p), away = 0;
+    uint32_t count = fy_ferry_supply(s, p), away = 0;
     bool known = note->once || p->measure.steps ||
                  fy_scheduling_travel_ns(s, p->measure.mean_ns, &away) != UINT64_MAX;
-    if (!known && away != 0 && p->held_count < HELD_MAX) {
+    if (!known && away != 0 && p->held_count < FY_FERRY_HELD_MAX) {
         p->held[p->held_count++] = *note;
         return;
     }
     uint64_t wanted = p->measure.mean_ns == 0 || p->measure.steps || !known
                           ? 1
-                          : 1 + p->slice_ns / (p->measure.mean_ns + move_cost(s, p));
+                          : 1 + p->slice_ns / (p->measure.mean_ns + fy_ferry_move_cost(s, p));
     p->reported -= p->reported > 0; /* the coordinator has counted the work request */
     if (!ferry_scheduling_accepts(s, thief)) {
-        update(s, p);
+        fy_ferry_update(s, p);
         return; /* it has gone, or will repeat its work request */
     }
     if (count == 0 || (trade && !trades(s, p, note))) {
         bool kept = !trade && !note->once;
-        report(s, p, kept ? thief : -1, p->measure.steps && !kept);
+        fy_ferry_report(s, p, kept ? thief : -1, p->measure.steps && !kept);
         return;
     }
     count = (count + 1) / 2;
@@ -390,12 +210,13 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
         count = (uint32_t)wanted;
     if (count > GIVE_MAX)
         count = GIVE_MAX;
-    for (; count > 0 && supply(s, p) > 0; count--) {
+    for (; count > 0 && fy_ferry_supply(s, p) > 0; count--) {
         ferry_schedulable *item = fy_buckets_last(&p->waiting);
         fy_buckets_remove(&p->waiting, item);
         ferry_scheduling_migrate(s, item, thief);
     }
-    update(s, p);
+    fy_ferry_hurry(s, p);
+    fy_ferry_update(s, p);
 }
 
 static void give_held(ferry_scheduling *s, ferry_policy *p)
@@ -422,7 +243,8 @@ static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note 
 static void again(ferry_scheduling *s, void *context)
 {
     ferry_policy *p = context;
-    report(s, p, p->asked ? ferry_scheduling_rank(s) : -1, p->asked ? p->once : p->measure.steps);
+    fy_ferry_report(s, p, p->asked ? ferry_scheduling_rank(s) : -1,
+                    p->asked ? p->once : p->measure.steps);
 }
 
 static void send_note(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note)
@@ -432,6 +254,7 @@ static void send_note(ferry_scheduling *s, void *context, int rank, const fy_coo
     uint64_t words[FERRY_SCHEDULER_WORDS];
     fy_coordinator_note_write(note, words);
     fy_scheduling_tell(s, rank, words, reports && note->once && fy_measure_is_tiny(&p->measure));
+    fy_ferry_hurry(s, p);
 }
 
 static int policy_create(ferry_scheduling *s, void **out)
@@ -473,7 +296,7 @@ static void stop_clock(ferry_scheduling *s, ferry_policy *p)
     fy_measure_end(s, &p->measure, p->running);
     if (measured && p->fresh && fy_measure_is_short(&p->measure)) {
         p->fresh = false;
-        set_timer(s, p);
+        fy_ferry_set_timer(s, p);
     }
 }
 
@@ -497,10 +320,10 @@ static ferry_schedulable *policy_next(ferry_scheduling *s, void *arg)
         p->running_load = item->load / item->pending;
         fy_measure_begin(s, &p->measure, p->running_load);
         p->waiting.floor = fy_measure_floor(&p->measure);
-        update(s, p);
+        fy_ferry_update(s, p);
     } else if (p->fresh || p->overdue) {
         p->fresh = false;
-        set_timer(s, p);
+        fy_ferry_set_timer(s, p);
     }
     request(s, p);
     return item;
@@ -543,7 +366,7 @@ static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         return;
     }
     fy_buckets_remove(&p->waiting, item);
-    update(s, p);
+    fy_ferry_update(s, p);
 }
 
 static bool empty(ferry_scheduling *s, void *arg)
@@ -573,8 +396,8 @@ static void policy_wake(ferry_scheduling *s, void *arg)
     if (p->asked && now >= p->asked_ns)
         p->asked = false;
     give_held(s, p);
-    update(s, p);
-    set_timer(s, p);
+    fy_ferry_update(s, p);
+    fy_ferry_set_timer(s, p);
     request(s, p);
 }
 

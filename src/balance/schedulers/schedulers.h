@@ -11,6 +11,10 @@ extern const ferry_scheduler fy_scheduler_ferry;
 void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERRY_SCHEDULER_WORDS],
                         bool quietly);
 
+/* A task may run on this rank: the helper carries out now what the scheduler has ordered, and looks
+ * at its timer. Otherwise both wait for the end of the task. */
+void fy_scheduling_hurry(ferry_scheduling *s);
+
 /* The time that it takes to send words to another rank, in ns; 0: none were sent since the first
  * call. */
 uint64_t fy_scheduling_word_ns(ferry_scheduling *s);
