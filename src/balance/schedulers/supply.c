@@ -69,9 +69,8 @@ static uint64_t in_time(ferry_scheduling *s, ferry_policy *p, uint32_t count)
     return 0;
 }
 
-/* While a task runs: all that wait with some load.
- * Otherwise: all but the next. To run an object without load takes less time than to give it away.
- */
+/* While a task runs: all that wait with some load. Otherwise: all but the next. To run an object
+ * without load takes less time than to give it away. */
 uint32_t fy_ferry_supply(ferry_scheduling *s, ferry_policy *p)
 {
     uint32_t count = p->waiting.loaded;
