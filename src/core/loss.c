@@ -76,10 +76,13 @@ void fy_loss_end(ferry *f, int status)
         tell_all(f);
     else if (loss->dead != 0 && f->peers.fn == NULL)
         fy_loss_note(f, FERRY_EPEER, DIED, loss->dead - 1, fy_peer_outcome(f, loss->dead - 1));
-    else
+    else {
+        if (f->head.ops->members.fail != NULL)
+            f->head.ops->members.fail(f->head.port, status & 0xff);
         fy_loss_note(f, FERRY_EPEER, "rank %d ended with exit status %d; its work is lost%s%s",
                      f->head.rank, status & 0xff,
                      f->error_text[0] != '\0' ? "; its last error: " : "", f->error_text);
+    }
 }
 
 static void tell_bad(ferry *f)

@@ -156,6 +156,33 @@ static bool others_endure(const job *j, int rank)
     return living > 0;
 }
 
+/* The status with which a rank will end by itself (fy_member_ops.fail); 0: it has not said so. */
+static int failing_status(const job *j, int rank)
+{
+    /* seq_cst: as in shm_fail */
+    uint32_t word = atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->fails);
+    return word > 1 && word <= 256 ? (int)word - 1 : 0; /* another value: it was overwritten */
+}
+
+/* `rank` has exited. If it may have failed because another rank did, whose process has not ended
+ * yet, that one is reported, and its status is the job's. */
+static void count_earlier(job *j, int rank)
+{
+    if (j->controls.base == NULL || j->stage != JOB_RUNS || failing_status(j, rank) != 0)
+        return;
+    for (int other = 0; other < j->ranks; other++) {
+        const siginfo_t end = {.si_code = CLD_EXITED,
+                               .si_pid = j->children[other].pid,
+                               .si_status = failing_status(j, other)};
+        if (j->children[other].pidfd < 0 || end.si_status == 0 || others_endure(j, other))
+            continue;
+        say_death(j, other, &end, "; the job ends");
+        j->status = end.si_status;
+        start_grace(j);
+        return;
+    }
+}
+
 void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
 {
     bool signaled = info->si_code != CLD_EXITED;
@@ -167,6 +194,8 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
     bool endured = !clean && aborts < 0 && j->stage == JOB_RUNS && !j->start_failed &&
                    j->passed_signal == 0 && expected && others_endure(j, rank);
+    if (!clean && !endured && aborts < 0 && !signaled)
+        count_earlier(j, rank);
     if (j->status == 0 && !endured && !j->aborted)
         j->status = status;
     if (endured) {

@@ -29,7 +29,7 @@
 #define FY_TRANSPORT_VERSION 3
 #define FY_HOST_VERSION 4
 #define FY_HEAP_VERSION 2
-#define FY_MEMBERS_VERSION 3
+#define FY_MEMBERS_VERSION 4
 #define FY_DIAGNOSIS_VERSION 2
 #define FY_FRAME_WORDS 4
 /* For alloc and keep_for: the block stays until free_gone, after its rank has gone. */
@@ -325,6 +325,11 @@ typedef struct fy_member_ops {
     /* Ends the whole job immediately with exit status `status`. Does not return. NULL: it is enough
      * that the process ends. */
     void (*abort)(fy_port *port, int status);
+
+    /* Says that this rank will end with exit status `status`, 1 to 255, and not because another
+     * rank has failed. The job then has this status, even if its launcher first sees the end of a
+     * rank that failed in consequence. NULL: the launcher is not told. */
+    void (*fail)(fy_port *port, int status);
 
     /* All ranks of the job have come to its end, so none waits to be told that this one closes the
      * port, unless a rank has died. `close` may then change this rank's state without telling the

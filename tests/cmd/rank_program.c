@@ -78,6 +78,11 @@ static int act(fy_port *port, const char *mode, int rank, int ranks)
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
     }
+    if (strcmp(mode, "fail") == 0) {
+        if (chosen)
+            wait_for_death(port, ranks);
+        _exit(chosen ? 3 : 1);
+    }
     if (strcmp(mode, "status") == 0 && chosen)
         _exit(3);
     if (strcmp(mode, "vanish") == 0 && chosen)
@@ -112,6 +117,8 @@ int main(int argc, char **argv)
         return 2;
     fy_segment *segment;
     fy_port *port = join_job(&segment, &rank, &ranks);
+    if (strcmp(argv[1], "fail") == 0 && rank == ranks - 1)
+        port->ops->members.fail(port, 3);
     meet(port, rank, ranks);
     if (argc > 2 && rank == 0) /* says that all are there */
         close(creat(argv[2], 0600));

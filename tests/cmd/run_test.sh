@@ -131,6 +131,9 @@ lines out 3
 expect 3 "$ferry" run -n 3 "$work/ranker" status
 says err 'rank 2 .* exited with status 3'
 lines out 2
+expect 3 "$ferry" run -n 3 "$work/ranker" fail # rank 2 is the first to fail, and the last to end
+says err 'rank 2 .* exited with status 3'
+lines err 1
 expect 1 "$ferry" run -n 3 "$work/ranker" vanish
 says err 'rank 2 .* exited with status 0.* without ferry_close'
 expect 1 "$ferry" run -n 2 sh -c '[ $FERRY_RANK = 0 ] && sleep 0.2 && exit 0; exec "$0" leave' \

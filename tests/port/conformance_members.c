@@ -12,6 +12,8 @@ static void call_alone(fy_port *port)
         ops->members.endure(port, true);
         ops->members.endure(port, false);
     }
+    if (ops->members.fail != NULL)
+        ops->members.fail(port, 1);
     if (ops->members.withdraw != NULL)
         fy_expect(!ops->members.withdraw(port));
     int first = -7;

@@ -97,6 +97,7 @@ typedef struct shm_rank {
     _Atomic uint32_t outcome; /* 1 + its status of wait(2); 0: not known. Written by the process
                                  that watches it, before it is marked dead */
     _Atomic uint32_t aborts;  /* 1 + the exit status with which this rank ends the job; else 0 */
+    _Atomic uint32_t fails;   /* 1 + the exit status with which it will end by itself; else 0 */
     /* If the job has several segments: its number of ranks << 32 | this rank's number there + 1;
      * else 0. */
     _Atomic uint64_t in_job;

@@ -209,6 +209,12 @@ static void shm_abort(fy_port *port, int status)
     _exit(status);
 }
 
+static void shm_fail(fy_port *port, int status)
+{
+    /* seq_cst: before other ranks learn of it */
+    atomic_store(&state_of(port)->self->fails, (uint32_t)status + 1);
+}
+
 static int shm_outcome(fy_port *port, int rank)
 {
     /* relaxed: it was written before the state that says that the rank has gone */
@@ -278,6 +284,7 @@ static const fy_port_ops shm_ops = {
             .bury = fy_shm_bury,
             .silent = fy_shm_silent,
             .abort = shm_abort,
+            .fail = shm_fail,
             .outcome = shm_outcome,
             .end_quietly = shm_end_quietly,
             .withdraw = shm_withdraw,
