@@ -465,6 +465,32 @@ static void test_ferry_keeps_requests_after_steps(void **state)
     }
 }
 
+/* Goal: steps have ended when a task takes long. Objects that came during it count then, though their
+ * loads are small beside that of the task. Method: steps on rank 1, then a heavy task that does not
+ * end, and light ones; rank 0 has asked before. */
+static void test_ferry_ends_steps_at_a_long_task(void **state)
+{
+    enum { OBJECTS = 3, TASK_NS = 50000, LONG_NS = 8000000 };
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+    (void)run_steps(w, 1, OBJECTS, TASK_NS);
+    assert_null(world_run(w, 1));
+    assert_null(world_run(w, 0));
+    world_deliver_all(w);
+    world_add(w, 1, 100);
+    const uint64_t since_ns = w->now_ns;
+    assert_non_null(world_run(w, 1));
+    for (int k = 0; k < OBJECTS; k++)
+        world_again(w, &w->things[k]);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    assert_int_equal(w->of[1].wake_ns, since_ns + LONG_NS);
+    world_wake(w, 1);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 1, 0), 1);
+    world_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_ferry_gives_what_arrives_in_time),
         cmocka_unit_test(test_ferry_looks_again_at_a_long_task),
         cmocka_unit_test(test_ferry_keeps_requests_after_steps),
+        cmocka_unit_test(test_ferry_ends_steps_at_a_long_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,12 +26,13 @@
  * lacks now is in flight to it, and an object that moves takes the tasks of later steps along. So
  * an idle rank asks after FY_FERRY_PAUSE_NS. The rank with the most load meets a work request
  * immediately, or the request is dropped, and repeated after a pause that grows. Once that is
- * KEPT_NS, the steps may have ended, and the request is kept as others are. One object moves at a
- * time. Tasks run in the order in which they come, so that neighbours get their messages in turn.
- * Busy ranks do not trade. An object with at most a sixteenth of the greatest recent load counts as
- * one without load: messages that come between steps are no reason to move it. A rank takes up this
- * rule when a rank with this rule asks it for work. At the first request of this kind, coordinators
- * tell all ranks. So ranks with much work that comes first do not wait for GRACE_US.
+ * FY_FERRY_LONG_NS, the steps may have ended, and the request is kept as others are. One object
+ * moves at a time. Tasks run in the order in which they come, so that neighbours get their messages
+ * in turn. Busy ranks do not trade. An object with at most a sixteenth of the greatest recent load
+ * counts as one without load: messages that come between steps are no reason to move it. If only
+ * such objects wait while a task runs for FY_FERRY_LONG_NS, the steps have ended. A rank takes up
+ * this rule when a rank with this rule asks it for work. At the first request of this kind,
+ * coordinators tell all ranks. So ranks with much work that comes first do not wait for GRACE_US.
  *
  * Each task changes the load then, and words take a coordinator's time. After a report a rank is
  * silent for a time that depends on what it takes to send one, and it waits as long before it asks.
@@ -62,7 +63,7 @@
 #include "base/alloc.h"
 #include "base/pause.h"
 
-enum { GIVE_MAX = 256, RESTED = -1, BACKOFF_NS = 500000, KEPT_NS = 8000000 };
+enum { GIVE_MAX = 256, RESTED = -1, BACKOFF_NS = 500000 };
 
 /* Whether to ask when the last task begins, because an answer takes longer than the rest of the
  * task. */
@@ -99,7 +100,7 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->idle_ns = 0;
     p->measure.short_ns = read_short(s);
     p->asked_ns = p->requested_ns + fy_policy_timeout(s, p->timeout_ns);
-    p->once = p->measure.steps && p->backoff_ns < KEPT_NS;
+    p->once = p->measure.steps && p->backoff_ns < FY_FERRY_LONG_NS;
     if (p->measure.steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
         p->backoff_ns = fy_pause_longer(p->backoff_ns, p->timeout_ns);
@@ -391,8 +392,11 @@ static void policy_wake(ferry_scheduling *s, void *arg)
     uint64_t now = ferry_scheduling_now(s);
     if (p->fresh && now >= p->fresh_ns)
         p->fresh = false;
-    if (now >= p->look_ns)
+    if (now >= p->look_ns) {
         p->look_ns = 0;
+        if (p->running != NULL && fy_measure_lasts(s, &p->measure, now, FY_FERRY_LONG_NS))
+            follow_rule(p);
+    }
     if (p->asked && now >= p->asked_ns)
         p->asked = false;
     give_held(s, p);

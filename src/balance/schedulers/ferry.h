@@ -8,7 +8,7 @@
 #include "balance/schedulers/measure.h"
 #include "balance/schedulers/schedulers.h"
 
-enum { FY_FERRY_HELD_MAX = 64, FY_FERRY_PAUSE_NS = 4000 };
+enum { FY_FERRY_HELD_MAX = 64, FY_FERRY_PAUSE_NS = 4000, FY_FERRY_LONG_NS = 8000000 };
 
 typedef struct ferry_policy {
     fy_buckets waiting;

@@ -32,6 +32,15 @@ static void choose_rule(ferry_scheduling *s, fy_measure *m)
                m->mean_ns / STEP < m->short_ns && ferry_scheduling_preempts(s);
 }
 
+bool fy_measure_lasts(ferry_scheduling *s, fy_measure *m, uint64_t now, uint64_t long_ns)
+{
+    if (!m->steps || m->started_ns == 0 || now < m->started_ns + long_ns)
+        return false;
+    m->mean_ns += (now - m->started_ns) / 8;
+    choose_rule(s, m);
+    return true;
+}
+
 /* An object that gets one task after the other, to collect results, does not count. */
 void fy_measure_came(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item, bool again)
 {

@@ -47,6 +47,10 @@ static inline void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double l
     m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
 }
 
+/* Whether, in steps, the running task has taken `long_ns` by `now`. If so, that counts in
+ * `mean_ns`, as its whole time will when it ends. Sets `steps`. */
+bool fy_measure_lasts(ferry_scheduling *s, fy_measure *m, uint64_t now, uint64_t long_ns);
+
 /* The running task, of `item`, ends. It was measured. */
 void fy_measure_ended(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item);
 

@@ -25,6 +25,20 @@ uint64_t fy_ferry_silence(ferry_scheduling *s, const ferry_policy *p)
     return ns > FY_FERRY_PAUSE_NS ? ns : 0;
 }
 
+/* A task of a program of steps that takes so long says that the steps have ended: waiting objects
+ * count again with whatever load they have. */
+static void await_long_task(ferry_scheduling *s, ferry_policy *p)
+{
+    if (p->look_ns != 0)
+        return;
+    uint64_t now = ferry_scheduling_now(s);
+    if (p->measure.started_ns == 0)
+        p->measure.started_ns = now; /* it is measured from now on */
+    p->look_ns = now + FY_FERRY_LONG_NS;
+    fy_ferry_set_timer(s, p);
+    fy_scheduling_hurry(s);
+}
+
 static uint64_t earlier(uint64_t at_ns, bool counts, uint64_t other_ns)
 {
     return counts && (at_ns == 0 || other_ns < at_ns) ? other_ns : at_ns;
@@ -74,6 +88,8 @@ static uint64_t in_time(ferry_scheduling *s, ferry_policy *p, uint32_t count)
 uint32_t fy_ferry_supply(ferry_scheduling *s, ferry_policy *p)
 {
     uint32_t count = p->waiting.loaded;
+    if (count == 0 && p->waiting.count != 0 && p->running_load > 0 && p->measure.steps)
+        await_long_task(s, p);
     if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
         return 0;
     count -= p->running == NULL || p->running_load <= 0;
