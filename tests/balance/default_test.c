@@ -465,9 +465,9 @@ static void test_ferry_keeps_requests_after_steps(void **state)
     }
 }
 
-/* Goal: steps have ended when a task takes long. Objects that came during it count then, though their
- * loads are small beside that of the task. Method: steps on rank 1, then a heavy task that does not
- * end, and light ones; rank 0 has asked before. */
+/* Goal: steps have ended when a task takes long. Objects that came during it count then, though
+ * their loads are small beside that of the task. Method: steps on rank 1, then a heavy task that
+ * does not end, and light ones; rank 0 has asked before. */
 static void test_ferry_ends_steps_at_a_long_task(void **state)
 {
     enum { OBJECTS = 3, TASK_NS = 50000, LONG_NS = 8000000 };

@@ -31,7 +31,7 @@
  * in turn. Busy ranks do not trade. An object with at most a sixteenth of the greatest recent load
  * counts as one without load: messages that come between steps are no reason to move it. If only
  * such objects wait while a task runs for FY_FERRY_LONG_NS, the steps have ended. A rank takes up
- * this rule when a rank with this rule asks it for work. At the first request of this kind,
+ * the rule of steps when a rank with it asks it for work. At the first request of this kind,
  * coordinators tell all ranks. So ranks with much work that comes first do not wait for GRACE_US.
  *
  * Each task changes the load then, and words take a coordinator's time. After a report a rank is
