@@ -171,9 +171,9 @@ static void count_earlier(job *j, int rank)
     if (j->controls.base == NULL || j->stage != JOB_RUNS || failing_status(j, rank) != 0)
         return;
     for (int other = 0; other < j->ranks; other++) {
-        const siginfo_t end = {.si_code = CLD_EXITED,
-                               .si_pid = j->children[other].pid,
-                               .si_status = failing_status(j, other)};
+        siginfo_t end = {.si_code = CLD_EXITED};
+        end.si_pid = j->children[other].pid;
+        end.si_status = failing_status(j, other);
         if (j->children[other].pidfd < 0 || end.si_status == 0 || others_endure(j, other))
             continue;
         say_death(j, other, &end, "; the job ends");
