@@ -99,6 +99,7 @@ struct ferry_scheduling {
      * it without the lock. */
     _Atomic uint64_t rests_until_ns;
     _Atomic uint64_t helper_ns; /* the helper's computing time, as of its last sleep */
+    _Atomic uint64_t flush_ns;  /* what the application thread took to send words and objects */
     uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;

@@ -154,6 +154,14 @@ void fy_scheduling_hurry(ferry_scheduling *s)
         s->port->ops->transport.wake(s->port, FY_HELPER);
 }
 
+uint64_t fy_scheduling_taken_ns(const ferry_scheduling *s)
+{
+    /* relaxed: counts */
+    return atomic_load_explicit(&s->flush_ns, memory_order_relaxed) +
+           (s->by_helper ? s->port->ops->host.cpu(s->port)
+                         : atomic_load_explicit(&s->helper_ns, memory_order_relaxed));
+}
+
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
 {
     fy_record *record = fy_record_of(item);
@@ -299,6 +307,7 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
     bool has_note = false, gone = true;
     int travelling = 0, answered = 0;
+    uint64_t since_ns = 0;
     for (uint64_t move_ns = 0, word_ns = 0;;) {
         fy_note note = {0};
         fy_record *records[FY_SHIP_MAX];
@@ -321,6 +330,8 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
         move_ns = 0;
         s->travel.asked = s->travel.asked && !fy_list_empty(&s->outbound);
         fy_control_unlock(s->f);
+        if (since_ns == 0 && thread == FY_APP && (has_note || count != 0))
+            since_ns = ferry_scheduling_now(s);
         if (has_note) {
             uint64_t begun_ns = timed ? ferry_scheduling_now(s) : 0;
             gone = send_note(s, thread, &note);
@@ -331,6 +342,9 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
         if (!has_note && count == 0)
             break;
     }
+    if (since_ns != 0) /* relaxed: a count, which the application thread alone writes */
+        atomic_fetch_add_explicit(&s->flush_ns, ferry_scheduling_now(s) - since_ns,
+                                  memory_order_relaxed);
     if (!gone)
         s->port->ops->transport.wake(s->port, FY_HELPER);
 }

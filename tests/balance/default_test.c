@@ -10,14 +10,6 @@
 #include "balance/schedulers/schedulers.h"
 #include "world.h"
 
-/* Lets `rank` run a task for so long. */
-static void run_for(world *w, int rank, uint64_t ns)
-{
-    assert_non_null(world_run(w, rank));
-    w->now_ns += ns;
-    world_end(w, rank);
-}
-
 /* Goal: who asks for work gets the heaviest object of who has some: one of long tasks, of short
  * ones as many as take SLICE_US, up to half. Method: a rank with 21 objects has run one for a time.
  */
@@ -32,7 +24,7 @@ static void test_ferry_gives_as_much_as_is_worth_it(void **state)
         world *w = world_open(&fy_scheduler_ferry, 40, "GRACE_US=0 SLICE_US=500 SHORT_US=200");
         for (int k = 0; k < 22; k++)
             world_add(w, 37, k == 5 ? 100 : k == 6 ? 70 : 2);
-        run_for(w, 37, cases[i].task_us * 1000);
+        world_run_for(w, 37, cases[i].task_us * 1000);
         assert_non_null(world_run(w, 37));
         world_deliver_all(w);
         assert_null(world_run(w, 2));
@@ -68,14 +60,6 @@ static void test_ferry_gives_nothing_at_first(void **state)
     world_close(w);
 }
 
-/* Adds `count` objects of `load` to `rank` and lets it run one of them. */
-static void begin_with(world *w, int rank, int count, double load)
-{
-    for (int i = 0; i < count; i++)
-        world_add(w, rank, load);
-    assert_non_null(world_run(w, rank));
-}
-
 /* Goal: a rank with lighter work than another, and less of it, gets one of the other's heavy
  * objects before it runs out, and another when it has begun that one. It gets none while a third
  * rank has nothing to do, and not the last. Nobody is asked in vain. Method: two ranks, of which
@@ -95,8 +79,8 @@ static void test_ferry_trades_heavy_for_light(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int heavy_rank = cases[i].heavy_rank, moves = cases[i].moves, words = 0;
         world *w = world_open(&fy_scheduler_ferry, cases[i].ranks, "GRACE_US=0");
-        begin_with(w, !heavy_rank, 6, cases[i].light);
-        begin_with(w, heavy_rank, cases[i].heavies, 100);
+        world_begin_with(w, !heavy_rank, 6, cases[i].light);
+        world_begin_with(w, heavy_rank, cases[i].heavies, 100);
         world_deliver_all(w);
         assert_int_equal(world_moves(w, 0, heavy_rank, !heavy_rank), moves);
         assert_int_equal(world_moves(w, 0, -1, -1), moves);
@@ -112,8 +96,8 @@ static void test_ferry_trades_heavy_for_light(void **state)
     }
 }
 
-/* Goal: the rank asked for a trade looks again: it gives only while it has more to do than the
- * other, and does not give its last heavy object, which it is about to begin. Method: it begins
+/* Goal: the rank asked for a trade looks again: it gives only if it has more to do than the other
+ * even then. It does not give its last heavy object, which it is about to begin. Method: it begins
  * some while the note is in flight, or all. */
 static void test_ferry_trades_only_what_is_fair(void **state)
 {
@@ -121,8 +105,8 @@ static void test_ferry_trades_only_what_is_fair(void **state)
     for (int left = 0; left < 8; left++) {
         int loads = left / 4;
         world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-        begin_with(w, 0, 6, loads == 0 ? 1 : 40);
-        begin_with(w, 1, 5, 100);
+        world_begin_with(w, 0, 6, loads == 0 ? 1 : 30);
+        world_begin_with(w, 1, 5, 100);
         while (w->delivered < w->sent && w->mail[w->delivered].to == 0)
             world_deliver(w);
         for (int i = 0; i < 4 - left % 4; i++) {
@@ -143,8 +127,8 @@ static void test_ferry_trades_again_after_a_refusal(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-    begin_with(w, 0, 2, 1);
-    begin_with(w, 1, 5, 100);
+    world_begin_with(w, 0, 2, 1);
+    world_begin_with(w, 1, 5, 100);
     while (w->delivered < w->sent && w->mail[w->delivered].to == 0)
         world_deliver(w);
     assert_true(w->delivered < w->sent); /* the note */
@@ -167,7 +151,7 @@ static void test_ferry_trades_again_after_a_refusal(void **state)
     }
     world_deliver_all(w);
     world_run_last(w, 0);
-    begin_with(w, 0, 6, 1);
+    world_begin_with(w, 0, 6, 1);
     for (int i = 0; i < 5; i++)
         world_add(w, 1, 100);
     world_deliver_all(w);
@@ -188,7 +172,7 @@ static void test_ferry_lets_tasks_settle(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         world *w = world_open(&fy_scheduler_ferry, 2, "");
         world_add(w, 1, 1);
-        run_for(w, 1, cases[i].task_ns);
+        world_run_for(w, 1, cases[i].task_ns);
         assert_null(world_run(w, 1)); /* asks for more */
         world_add(w, 1, 2);
         assert_null(world_run(w, 1));
@@ -201,7 +185,7 @@ static void test_ferry_lets_tasks_settle(void **state)
         assert_true(world_run(w, 1)->load == 2);
         world_run_last(w, 1);
         world_deliver_all(w);
-        begin_with(w, 0, 4, 1); /* what tasks take, rank 0 does not know */
+        world_begin_with(w, 0, 4, 1); /* what tasks take, rank 0 does not know */
         world_wake(w, 0);
         world_deliver_all(w);
         assert_int_equal(world_moves(w, 0, 0, 1), 1);
@@ -225,9 +209,9 @@ static void test_ferry_counts_what_a_move_costs(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
         w->move_ns = cases[i].move_ns;
-        begin_with(w, 0, 24, 1);
+        world_begin_with(w, 0, 24, 1);
         world_add(w, 1, 1);
-        run_for(w, 1, TASK_NS);
+        world_run_for(w, 1, TASK_NS);
         world_end(w, 0);
         assert_non_null(world_run(w, 0));
         world_deliver_all(w);
@@ -237,7 +221,7 @@ static void test_ferry_counts_what_a_move_costs(void **state)
             assert_int_equal(w->of[1].wake_ns, since_ns + move_ns);
             w->now_ns += GAP_NS;
             world_add(w, 1, 1);
-            run_for(w, 1, TASK_NS);
+            world_run_for(w, 1, TASK_NS);
             assert_null(world_run(w, 1));
             assert_int_equal(w->of[1].wake_ns, since_ns + TASK_NS + move_ns);
             world_deliver_all(w);
@@ -248,125 +232,6 @@ static void test_ferry_counts_what_a_move_costs(void **state)
         assert_int_equal(world_moves(w, 0, 0, 1), cases[i].given);
         world_close(w);
     }
-}
-
-/* The first `count` objects of the world run on `rank` in each of three steps. Returns the number
- * of mails before the last step. */
-static int run_steps(world *w, int rank, int count, uint64_t task_ns)
-{
-    int since = 0;
-    for (int step = 0; step < 3; step++) {
-        since = w->sent;
-        for (int i = 0; i < count; i++)
-            if (step == 0)
-                (void)world_add(w, rank, 1);
-            else
-                world_again(w, &w->things[i]);
-        w->now_ns += task_ns; /* the rank has settled */
-        for (int i = 0; i < count; i++)
-            run_for(w, rank, task_ns);
-    }
-    return since;
-}
-
-/* Goal: a rank that has just got work gives it before GRACE_US have passed if another rank asks in
- * steps, though it does not know yet how long tasks take. Method: rank 2 runs steps and then has
- * nothing; rank 37, of another coordinator, has begun its first task. */
-static void test_ferry_gives_early_in_steps(void **state)
-{
-    enum { OBJECTS = 8, TASK_NS = 50000 };
-    (void)state;
-    world *w = world_open(&fy_scheduler_ferry, 40, "GRACE_US=2000");
-    (void)run_steps(w, 2, OBJECTS, TASK_NS);
-    begin_with(w, 37, 4, 1);
-    const uint64_t start_ns = w->now_ns;
-    assert_null(world_run(w, 2));
-    world_wake(w, 2); /* asks, and all ranks learn that there are steps */
-    world_deliver_all(w);
-    world_wake(w, 2); /* asks again */
-    world_deliver_all(w);
-    assert_int_equal(world_moves(w, 0, 37, 2), 1);
-    assert_int_equal(world_moves(w, 0, -1, -1), 1);
-    assert_true(w->now_ns < start_ns + 2000000);
-    run_for(w, 2, TASK_NS);
-    assert_null(world_run(w, 2));
-    const int since = w->sent;
-    world_wake(w, 2);
-    world_deliver(w);
-    assert_true(w->sent < since + 4); /* ranks are told once */
-    world_close(w);
-}
-
-/* Whether all words since mail number `since` are quiet, or none is. */
-static bool are_quiet(const world *w, int since, bool quiet)
-{
-    for (const mail *m = &w->mail[since]; m < &w->mail[w->sent]; m++)
-        if (m->quiet != quiet)
-            return false;
-    return true;
-}
-
-/* Goal: in steps of tiny tasks a rank tells only of loads that differ by a factor of 2, and wakes
- * no helper for it. It asks when it has been idle for 10 us in all, and that wakes one. With tasks
- * of 50 us it tells of changes by a quarter, wakes a helper, and asks after 4 us. Method: a rank
- * with 16 objects runs all of them in each of some steps, and is then idle twice. */
-static void test_ferry_is_patient_with_tiny_tasks(void **state)
-{
-    static const struct {
-        uint64_t task_ns, patience_ns;
-        int reports;
-    } cases[] = {{2000, 10000, 7}, {50000, 4000, 16}};
-    enum { OBJECTS = 16, GAP_NS = 3000 };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-        bool tiny = i == 0;
-        int since = run_steps(w, 1, OBJECTS, cases[i].task_ns);
-        assert_int_equal(w->sent - since, cases[i].reports);
-        assert_true(are_quiet(w, since, tiny));
-        since = w->sent;
-        const uint64_t idle_ns = w->now_ns;
-        assert_null(world_run(w, 1));
-        assert_int_equal(w->of[1].wake_ns, idle_ns + cases[i].patience_ns);
-        w->now_ns += GAP_NS;
-        world_again(w, &w->things[0]);
-        run_for(w, 1, cases[i].task_ns);
-        assert_null(world_run(w, 1));
-        assert_int_equal(w->of[1].wake_ns, w->now_ns + cases[i].patience_ns - (tiny ? GAP_NS : 0));
-        assert_true(are_quiet(w, since, tiny)); /* reports */
-        since = w->sent;
-        world_wake(w, 1);
-        assert_int_equal(w->sent, since + 1);
-        assert_true(are_quiet(w, since, false));
-        world_close(w);
-    }
-}
-
-/* Goal: in steps a rank tells its coordinator no more than the network bears, but always how the
- * load changed last. It also asks no sooner. Method: words take 50 us to send. A rank with 16
- * objects runs all of them in each of some steps, and is then idle. */
-static void test_ferry_is_silent_where_words_cost(void **state)
-{
-    enum { OBJECTS = 16, TASK_NS = 50000, WORD_NS = 50000, SILENCE_NS = 6 * WORD_NS };
-    (void)state;
-    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-    w->word_ns = WORD_NS;
-    int since = run_steps(w, 1, OBJECTS, TASK_NS);
-    assert_in_range(w->sent - since, 1, OBJECTS * TASK_NS / SILENCE_NS + 1);
-    assert_int_not_equal((uint32_t)w->mail[w->sent - 1].words[1], 0);
-    since = w->sent;
-    const uint64_t idle_ns = w->now_ns;
-    assert_null(world_run(w, 1));
-    assert_int_equal(w->sent, since);
-    assert_in_range(w->of[1].wake_ns, idle_ns + 1, idle_ns + SILENCE_NS - 1);
-    world_wake(w, 1);
-    assert_int_equal(w->sent, since + 1);
-    assert_int_equal((uint32_t)w->mail[since].words[1], 0);
-    assert_int_equal((int32_t)(w->mail[since].words[0] >> 32), -1); /* it asks for nothing */
-    assert_int_equal(w->of[1].wake_ns, idle_ns + SILENCE_NS);
-    world_wake(w, 1);
-    assert_int_equal((int32_t)(w->mail[since + 1].words[0] >> 32), 1);
-    world_close(w);
 }
 
 /* Goal: a rank gives one object alone while it does not know how long objects travel, and then
@@ -385,7 +250,7 @@ static void test_ferry_gives_what_arrives_in_time(void **state)
         w->travel_ns = UINT64_MAX;
         for (int k = 0; k < OBJECTS; k++)
             world_add(w, 0, 1);
-        run_for(w, 0, TASK_NS);
+        world_run_for(w, 0, TASK_NS);
         assert_non_null(world_run(w, 0));
         for (int rank = 1; rank <= ASKERS; rank++)
             assert_null(world_run(w, rank));
@@ -418,7 +283,7 @@ static void test_ferry_looks_again_at_a_long_task(void **state)
     w->travel_ns = TRAVEL_NS;
     for (int k = 0; k < OBJECTS; k++)
         world_add(w, 0, 1);
-    run_for(w, 0, 0);
+    world_run_for(w, 0, 0);
     const uint64_t since_ns = w->now_ns;
     assert_non_null(world_run(w, 0));
     assert_null(world_run(w, 1));
@@ -433,62 +298,28 @@ static void test_ferry_looks_again_at_a_long_task(void **state)
     world_close(w);
 }
 
-/* Goal: when steps have ended, a rank that stays idle is given work as soon as there is some,
- * though its requests were dropped at first. If it gets work of its own, it withdraws the request.
- * Method: steps on rank 1, then nothing for 20 ms, then work on rank 0 or on rank 1. */
-static void test_ferry_keeps_requests_after_steps(void **state)
+/* Goal: the time that a task's processor was taken for other ranks does not count as the task's: a
+ * rank with short tasks gives nothing that travels for longer than all of them take. Method: a task
+ * of 100 us, of which the helper took nothing or most. */
+static void test_ferry_measures_tasks_alone(void **state)
 {
-    enum { OBJECTS = 16, TASK_NS = 50000, IDLE_NS = 20000000 };
+    enum { OBJECTS = 9, TRAVEL_NS = 500000, TASK_NS = 100000 };
     (void)state;
-    for (int rank = 0; rank < 2; rank++) {
+    for (int busy = 0; busy < 2; busy++) {
         world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-        (void)run_steps(w, 1, OBJECTS, TASK_NS);
-        const uint64_t idle_ns = w->now_ns;
+        w->travel_ns = TRAVEL_NS;
+        for (int k = 0; k < OBJECTS; k++)
+            world_add(w, 0, 1);
+        assert_non_null(world_run(w, 0));
+        w->now_ns += TASK_NS;
+        w->taken_ns += busy ? TASK_NS - 1000 : 0;
+        world_end(w, 0);
+        assert_non_null(world_run(w, 0));
         assert_null(world_run(w, 1));
-        for (int requests = 0; w->now_ns < idle_ns + IDLE_NS; requests++) {
-            assert_true(requests < 10);
-            world_wake(w, 1);
-            world_deliver_all(w);
-        }
-        const int since = w->sent;
-        if (rank == 0)
-            begin_with(w, 0, 3, 1);
-        else
-            world_again(w, &w->things[0]);
         world_deliver_all(w);
-        assert_int_equal(world_moves(w, since, 0, 1), rank == 0);
-        if (rank == 1) {
-            begin_with(w, 0, 3, 1);
-            assert_int_equal(world_moves(w, since, 0, 1), 0);
-        }
+        assert_int_equal(world_moves(w, 0, 0, 1), !busy);
         world_close(w);
     }
-}
-
-/* Goal: steps have ended when a task takes long. Objects that came during it count then, though
- * their loads are small beside that of the task. Method: steps on rank 1, then a heavy task that
- * does not end, and light ones; rank 0 has asked before. */
-static void test_ferry_ends_steps_at_a_long_task(void **state)
-{
-    enum { OBJECTS = 3, TASK_NS = 50000, LONG_NS = 8000000 };
-    (void)state;
-    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
-    (void)run_steps(w, 1, OBJECTS, TASK_NS);
-    assert_null(world_run(w, 1));
-    assert_null(world_run(w, 0));
-    world_deliver_all(w);
-    world_add(w, 1, 100);
-    const uint64_t since_ns = w->now_ns;
-    assert_non_null(world_run(w, 1));
-    for (int k = 0; k < OBJECTS; k++)
-        world_again(w, &w->things[k]);
-    world_deliver_all(w);
-    assert_int_equal(world_moves(w, 0, -1, -1), 0);
-    assert_int_equal(w->of[1].wake_ns, since_ns + LONG_NS);
-    world_wake(w, 1);
-    world_deliver_all(w);
-    assert_int_equal(world_moves(w, 0, 1, 0), 1);
-    world_close(w);
 }
 
 int main(void)
@@ -501,13 +332,9 @@ int main(void)
         cmocka_unit_test(test_ferry_trades_again_after_a_refusal),
         cmocka_unit_test(test_ferry_lets_tasks_settle),
         cmocka_unit_test(test_ferry_counts_what_a_move_costs),
-        cmocka_unit_test(test_ferry_gives_early_in_steps),
-        cmocka_unit_test(test_ferry_is_patient_with_tiny_tasks),
-        cmocka_unit_test(test_ferry_is_silent_where_words_cost),
         cmocka_unit_test(test_ferry_gives_what_arrives_in_time),
         cmocka_unit_test(test_ferry_looks_again_at_a_long_task),
-        cmocka_unit_test(test_ferry_keeps_requests_after_steps),
-        cmocka_unit_test(test_ferry_ends_steps_at_a_long_task),
+        cmocka_unit_test(test_ferry_measures_tasks_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

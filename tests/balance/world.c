@@ -54,6 +54,11 @@ uint64_t fy_scheduling_word_ns(ferry_scheduling *s)
     return s->w->word_ns;
 }
 
+uint64_t fy_scheduling_taken_ns(const ferry_scheduling *s)
+{
+    return s->w->taken_ns;
+}
+
 uint64_t fy_scheduling_travel_ns(ferry_scheduling *s, uint64_t task_ns, uint32_t *away)
 {
     (void)task_ns;
@@ -288,4 +293,18 @@ const uint64_t *world_said(const world *w, uint64_t what, int from, int to)
         if (m->object == NULL && m->words[0] == what && m->from == from && (to < 0 || m->to == to))
             return m->words;
     return NULL;
+}
+
+void world_run_for(world *w, int rank, uint64_t ns)
+{
+    assert_non_null(world_run(w, rank));
+    w->now_ns += ns;
+    world_end(w, rank);
+}
+
+void world_begin_with(world *w, int rank, int count, double load)
+{
+    for (int i = 0; i < count; i++)
+        world_add(w, rank, load);
+    assert_non_null(world_run(w, rank));
 }

@@ -49,6 +49,7 @@ struct world {
     uint64_t move_ns;   /* what a move costs */
     uint64_t word_ns;   /* to send words */
     uint64_t travel_ns; /* from one arrival to the next; UINT64_MAX: nobody knows */
+    uint64_t taken_ns;  /* of every helper */
     bool on, preempts;
     ferry_scheduling of[WORLD_RANKS];
     thing things[WORLD_ITEMS];
@@ -71,6 +72,11 @@ void world_again(world *w, thing *t);
 /* Gives `rank` its next task, which runs until world_end; NULL: there is none. */
 ferry_schedulable *world_run(world *w, int rank);
 void world_end(world *w, int rank);
+/* Lets `rank` run a task for so long. */
+void world_run_for(world *w, int rank, uint64_t ns);
+
+/* Adds `count` objects of `load` to `rank` and lets it run one of them. */
+void world_begin_with(world *w, int rank, int count, double load);
 
 /* Adds `count` objects of loads 1, 2, ... to `rank` and lets it run one of them. */
 void world_occupy(world *w, int rank, int count);

@@ -296,7 +296,7 @@ static void seek(ferry_scheduling *s, fy_coordinators *coordinators, int level, 
 
 bool fy_coordinator_trade_is_fair(float heaviest, float load, const fy_coordinator_note *trade)
 {
-    return heaviest > ALIKE * trade->heaviest && load - heaviest > trade->load;
+    return heaviest > ALIKE * trade->heaviest && load - heaviest > trade->load + heaviest;
 }
 
 static bool has_idle_child(const fy_coordinator *coordinator)
@@ -310,9 +310,10 @@ static bool has_idle_child(const fy_coordinator *coordinator)
 /* A trade. If loads differ in size, a rank with lighter and less work than another gets one of the
  * other's heaviest objects before either runs out. So heavy tasks begin early on all ranks. The
  * object arrives when the taker's task ends, and no other rank can have it until then. So nothing
- * is traded while a rank of the group has nothing to do. A rank does not trade away what it took,
- * and a rank with one heavy object keeps it. The coordinator's knowledge may be old. So the note
- * says what the taker has, and the rank that is asked compares again. */
+ * is traded while a rank of the group has nothing to do, or if the taker would then have more to do
+ * than the other. A rank does not trade away what it took, and a rank with one heavy object keeps
+ * it. The coordinator's knowledge may be old. So the note says what the taker has, and the rank
+ * that is asked compares again. */
 static void trade(ferry_scheduling *s, fy_coordinators *coordinators, int taker)
 {
     fy_coordinator *coordinator = &coordinators->levels[0];

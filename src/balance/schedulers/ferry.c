@@ -318,8 +318,8 @@ static ferry_schedulable *policy_next(ferry_scheduling *s, void *arg)
     ferry_schedulable *item = fy_buckets_pop(&p->waiting);
     p->running = item;
     if (item != NULL) {
-        p->running_load = item->load / item->pending;
-        fy_measure_begin(s, &p->measure, p->running_load);
+        p->running_load = item->load;
+        fy_measure_begin(s, &p->measure, item->load / item->pending);
         p->waiting.floor = fy_measure_floor(&p->measure);
         fy_ferry_update(s, p);
     } else if (p->fresh || p->overdue) {
@@ -394,7 +394,7 @@ static void policy_wake(ferry_scheduling *s, void *arg)
         p->fresh = false;
     if (now >= p->look_ns) {
         p->look_ns = 0;
-        if (p->running != NULL && fy_measure_lasts(s, &p->measure, now, FY_FERRY_LONG_NS))
+        if (p->running != NULL && fy_measure_lasts(s, &p->measure, FY_FERRY_LONG_NS))
             follow_rule(p);
     }
     if (p->asked && now >= p->asked_ns)

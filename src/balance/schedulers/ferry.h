@@ -13,7 +13,7 @@ enum { FY_FERRY_HELD_MAX = 64, FY_FERRY_PAUSE_NS = 4000, FY_FERRY_LONG_NS = 8000
 typedef struct ferry_policy {
     fy_buckets waiting;
     ferry_schedulable *running;
-    double running_load;
+    double running_load; /* of all tasks of `running` when its task began */
     fy_coordinators coordinators;
     fy_measure measure;
     uint64_t slice_ns, timeout_ns;

@@ -17,9 +17,18 @@ static void learn_touch(fy_measure *m, uint64_t took_ns)
     m->newcomer = NULL;
 }
 
+uint64_t fy_measure_time(ferry_scheduling *s, const fy_measure *m)
+{
+    uint64_t now = ferry_scheduling_now(s);
+    if (m->started_ns == 0 || now < m->started_ns)
+        return 0;
+    uint64_t took_ns = now - m->started_ns + 1, taken_ns = fy_scheduling_taken_ns(s) - m->taken_ns;
+    return taken_ns < took_ns ? took_ns - taken_ns : 1;
+}
+
 void fy_measure_ended(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item)
 {
-    uint64_t took_ns = ferry_scheduling_now(s) - m->started_ns + 1;
+    uint64_t took_ns = fy_measure_time(s, m);
     m->unmeasured = 0;
     if (item == m->newcomer && took_ns > m->mean_ns / TOUCHED)
         learn_touch(m, took_ns);
@@ -32,11 +41,12 @@ static void choose_rule(ferry_scheduling *s, fy_measure *m)
                m->mean_ns / STEP < m->short_ns && ferry_scheduling_preempts(s);
 }
 
-bool fy_measure_lasts(ferry_scheduling *s, fy_measure *m, uint64_t now, uint64_t long_ns)
+bool fy_measure_lasts(ferry_scheduling *s, fy_measure *m, uint64_t long_ns)
 {
-    if (!m->steps || m->started_ns == 0 || now < m->started_ns + long_ns)
+    uint64_t took_ns = m->steps ? fy_measure_time(s, m) : 0;
+    if (took_ns < long_ns)
         return false;
-    m->mean_ns += (now - m->started_ns) / 8;
+    m->mean_ns += took_ns / 8;
     choose_rule(s, m);
     return true;
 }

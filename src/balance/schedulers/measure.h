@@ -3,7 +3,7 @@
 #ifndef FY_MEASURE_H
 #define FY_MEASURE_H
 
-#include <ferry/scheduler.h>
+#include "balance/schedulers/schedulers.h"
 
 /* Tasks that take less are tiny: a word to another rank and its answer take longer. */
 enum { FY_MEASURE_TINY_NS = 10 * 1000 };
@@ -12,6 +12,7 @@ typedef struct fy_measure {
     uint64_t short_ns;   /* tasks that take less are short */
     uint64_t grace_ns;   /* a rank with new work gives none for so long, or for less */
     uint64_t started_ns; /* of the running task; 0 when it is not measured */
+    uint64_t taken_ns;   /* fy_scheduling_taken_ns when that task began */
     uint64_t mean_ns;    /* of tasks; 0: none has ended yet */
     uint32_t unmeasured; /* tasks since the last that was measured */
     bool each;           /* tiny tasks are measured each */
@@ -35,6 +36,13 @@ static inline bool fy_measure_is_tiny(const fy_measure *m)
     return m->mean_ns != 0 && m->mean_ns < FY_MEASURE_TINY_NS;
 }
 
+/* The running task is measured from `now` on. */
+static inline void fy_measure_from(ferry_scheduling *s, fy_measure *m, uint64_t now)
+{
+    m->started_ns = now;
+    m->taken_ns = fy_scheduling_taken_ns(s);
+}
+
 /* A task of this load begins. Tiny tasks are measured only from time to time, and tasks without
  * load never: the time of other tasks cannot be derived from theirs. */
 static inline void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double load)
@@ -44,12 +52,18 @@ static inline void fy_measure_begin(ferry_scheduling *s, fy_measure *m, double l
     if (load > m->greatest)
         m->greatest = load;
     bool known = fy_measure_is_tiny(m) && !m->each && ++m->unmeasured < SAMPLE;
-    m->started_ns = known || load <= 0 ? 0 : ferry_scheduling_now(s);
+    m->started_ns = 0;
+    if (!known && load > 0)
+        fy_measure_from(s, m, ferry_scheduling_now(s));
 }
 
-/* Whether, in steps, the running task has taken `long_ns` by `now`. If so, that counts in
- * `mean_ns`, as its whole time will when it ends. Sets `steps`. */
-bool fy_measure_lasts(ferry_scheduling *s, fy_measure *m, uint64_t now, uint64_t long_ns);
+/* How long the running task has taken by now; 0: it is not measured. The helper may have taken the
+ * task's processor, so its time does not count. */
+uint64_t fy_measure_time(ferry_scheduling *s, const fy_measure *m);
+
+/* Whether, in steps, the running task has taken `long_ns`. If so, that counts in `mean_ns`, as its
+ * whole time will when it ends. Sets `steps`. */
+bool fy_measure_lasts(ferry_scheduling *s, fy_measure *m, uint64_t long_ns);
 
 /* The running task, of `item`, ends. It was measured. */
 void fy_measure_ended(ferry_scheduling *s, fy_measure *m, const ferry_schedulable *item);

@@ -15,6 +15,10 @@ void fy_scheduling_tell(ferry_scheduling *s, int rank, const uint64_t words[FERR
  * at its timer. Otherwise both wait for the end of the task. */
 void fy_scheduling_hurry(ferry_scheduling *s);
 
+/* The time up to now, in ns, that the helper has computed, and that the application thread has
+ * taken to send words and objects. The running task may have been delayed by that. */
+uint64_t fy_scheduling_taken_ns(const ferry_scheduling *s);
+
 /* The time that it takes to send words to another rank, in ns; 0: none were sent since the first
  * call. */
 uint64_t fy_scheduling_word_ns(ferry_scheduling *s);

@@ -25,20 +25,6 @@ uint64_t fy_ferry_silence(ferry_scheduling *s, const ferry_policy *p)
     return ns > FY_FERRY_PAUSE_NS ? ns : 0;
 }
 
-/* A task of a program of steps that takes so long says that the steps have ended: waiting objects
- * count again with whatever load they have. */
-static void await_long_task(ferry_scheduling *s, ferry_policy *p)
-{
-    if (p->look_ns != 0)
-        return;
-    uint64_t now = ferry_scheduling_now(s);
-    if (p->measure.started_ns == 0)
-        p->measure.started_ns = now; /* it is measured from now on */
-    p->look_ns = now + FY_FERRY_LONG_NS;
-    fy_ferry_set_timer(s, p);
-    fy_scheduling_hurry(s);
-}
-
 static uint64_t earlier(uint64_t at_ns, bool counts, uint64_t other_ns)
 {
     return counts && (at_ns == 0 || other_ns < at_ns) ? other_ns : at_ns;
@@ -53,9 +39,21 @@ void fy_ferry_set_timer(ferry_scheduling *s, const ferry_policy *p)
     ferry_scheduling_wake(s, earlier(at_ns, reports, p->reported_ns + fy_ferry_silence(s, p)));
 }
 
+/* Nothing can be given now, but the running task may take longer than those before. */
+static void look_again(ferry_scheduling *s, ferry_policy *p, uint64_t after_ns)
+{
+    if (p->look_ns != 0)
+        return;
+    uint64_t now = ferry_scheduling_now(s);
+    if (p->running_load > 0 && p->measure.started_ns == 0)
+        fy_measure_from(s, &p->measure, now);
+    p->look_ns = now + after_ns;
+    fy_ferry_set_timer(s, p);
+    fy_scheduling_hurry(s);
+}
+
 /* Objects that take long to travel arrive one after the other. So many of `count` will arrive
- * before this rank has begun the others. If that is none, it is looked at again later: the running
- * task may take longer than those before. */
+ * before this rank has begun the others. */
 static uint64_t in_time(ferry_scheduling *s, ferry_policy *p, uint32_t count)
 {
     if (p->measure.steps)
@@ -65,21 +63,15 @@ static uint64_t in_time(ferry_scheduling *s, ferry_policy *p, uint32_t count)
     if (each_ns == UINT64_MAX)
         return away != 0 && p->held_count == FY_FERRY_HELD_MAX ? 0 : count; /* it goes alone */
     p->measure.each = each_ns != 0;
-    if (each_ns == 0 || mean_ns == 0)
+    if (each_ns == 0)
         return count;
-    uint64_t now = ferry_scheduling_now(s);
-    if (p->running_load > 0 && p->measure.started_ns == 0)
-        p->measure.started_ns = now; /* it is measured from now on */
-    if (p->running_load > 0 && now > p->measure.started_ns + mean_ns)
-        mean_ns = now - p->measure.started_ns;
+    uint64_t running_ns = p->running_load > 0 ? fy_measure_time(s, &p->measure) : 0;
+    if (running_ns > mean_ns)
+        mean_ns = running_ns;
     uint64_t left_ns = count * mean_ns + mean_ns / 2;
     if (left_ns >= away * each_ns + mean_ns + each_ns)
         return (left_ns - away * each_ns) / (mean_ns + each_ns);
-    if (p->look_ns == 0) {
-        p->look_ns = now + each_ns + LOOK_NS;
-        fy_ferry_set_timer(s, p);
-        fy_scheduling_hurry(s);
-    }
+    look_again(s, p, each_ns + LOOK_NS);
     return 0;
 }
 
@@ -89,7 +81,7 @@ uint32_t fy_ferry_supply(ferry_scheduling *s, ferry_policy *p)
 {
     uint32_t count = p->waiting.loaded;
     if (count == 0 && p->waiting.count != 0 && p->running_load > 0 && p->measure.steps)
-        await_long_task(s, p);
+        look_again(s, p, FY_FERRY_LONG_NS); /* then the steps may have ended */
     if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
         return 0;
     count -= p->running == NULL || p->running_load <= 0;
