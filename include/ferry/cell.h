@@ -191,7 +191,7 @@ FERRY_API FERRY_MUST_USE int ferry_cell_receive(ferry *f, ferry_cell cell, void 
 /* Account. */
 
 /* How many parcels of this rank's heap are not freed, whichever rank holds them: for tests, and to
- * find leaks. [app thread | never blocks] */
+ * find leaks. [app thread, handlers | never blocks] */
 FERRY_API size_t ferry_parcel_count(ferry *f);
 
 #ifdef __cplusplus

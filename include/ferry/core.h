@@ -82,8 +82,9 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
 /* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective. Ranks
  * that have left are not waited for. FERRY_EPEER: a rank has died, and not every rank has called
  * ferry_peer_watch. FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM: the file of
- * FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is closed;
- * ferry_error_message(NULL) says why. [app thread, not in handlers | polls | may block] */
+ * FERRY_TRACE or FERRY_PROFILE could not be written whole. In these cases the rank is closed, and
+ * ferry_error_message(NULL) says why. FERRY_ESTATE: inside a handler, or `f` is the rank of
+ * ferry_main; it stays open. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
 /* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, the
@@ -101,7 +102,8 @@ FERRY_API void ferry_abort(ferry *f, int status, const char *reason) __attribute
 FERRY_API int ferry_rank(const ferry *f);
 FERRY_API int ferry_ranks(const ferry *f);
 
-/* Returns, or sets, a pointer that Ferry keeps for the program. [app thread | never blocks] */
+/* Returns, or sets, a pointer that Ferry keeps for the program. [app thread, handlers | never
+ * blocks] */
 FERRY_API void *ferry_user_data(const ferry *f);
 FERRY_API void ferry_user_data_set(ferry *f, void *user_data);
 
@@ -400,8 +402,8 @@ typedef struct ferry_stats {
     }
 
 /* Writes this rank's account to `*out`, which begins as FERRY_STATS_DEFAULTS. FERRY_EINVAL: `out`
- * is NULL, or its size is not that of a ferry_stats; nothing was written. [app thread | never
- * blocks] */
+ * is NULL, or its size is not that of a ferry_stats; nothing was written. [app thread, handlers |
+ * never blocks] */
 FERRY_API int ferry_stats_get(ferry *f, ferry_stats *out);
 
 #ifdef __cplusplus

@@ -45,7 +45,7 @@ FERRY_API const char *ferry_strerror(int error);
 
 /* Says what was wrong, with the values, in the last call on `f` that failed. If `f` is NULL: in the
  * last call of this thread that has no rank yet, such as ferry_open. Never NULL; lends until the
- * next failing call. [app thread | never blocks] */
+ * next failing call. [app thread, handlers | never blocks] */
 FERRY_API const char *ferry_error_message(const ferry *f);
 
 #ifdef __cplusplus

@@ -41,7 +41,7 @@ FERRY_API FERRY_MUST_USE int ferry_group_create(ferry *f, ferry_group *parent, c
 FERRY_API void ferry_group_free(ferry *f, ferry_group *group);
 
 /* How many ranks `group` has; the rank at `place`, from 0; the place of `rank`. -1: there is no
- * such place or rank. [app thread | never blocks] */
+ * such place or rank. [app thread, handlers | never blocks] */
 FERRY_API int ferry_group_count(const ferry *f, const ferry_group *group);
 FERRY_API int ferry_group_rank(const ferry *f, const ferry_group *group, int place);
 FERRY_API int ferry_group_place(const ferry *f, const ferry_group *group, int rank);

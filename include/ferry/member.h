@@ -36,7 +36,8 @@ typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
  * thread, handlers | never blocks] progressive-messages.txt 3.4, 4.2. */
 FERRY_API int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg);
 
-/* Whether `rank` has gone, as far as this rank has been told. [app thread | never blocks] */
+/* Whether `rank` has gone, as far as this rank has been told. [app thread, handlers | never
+ * blocks] */
 FERRY_API bool ferry_peer_is_gone(const ferry *f, int rank);
 
 /* Joining and leaving. */
@@ -63,14 +64,15 @@ FERRY_API int ferry_leave(ferry *f);
 
 /* How many members make the next collective call: at the start the ranks of the job, later the
  * members on which the last ferry_quiesce agreed. 0 on a rank that has joined, until its first
- * ferry_quiesce. [app thread | never blocks] */
+ * ferry_quiesce. [app thread, handlers | never blocks] */
 FERRY_API int ferry_member_count(const ferry *f);
 
-/* The rank at `place` among the members, from 0. -1: there is no such place. [app thread | never
- * blocks] */
+/* The rank at `place` among the members, from 0. -1: there is no such place. [app thread,
+ * handlers | never blocks] */
 FERRY_API int ferry_member_rank(const ferry *f, int place);
 
-/* The place of `rank` among the members. -1: it is no member. [app thread | never blocks] */
+/* The place of `rank` among the members. -1: it is no member. [app thread, handlers |
+ * never blocks] */
 FERRY_API int ferry_member_place(const ferry *f, int rank);
 
 #ifdef __cplusplus

@@ -113,7 +113,7 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *
 FERRY_API void ferry_xarray_destroy(ferry_xarray *x);
 
 /* The grid of a block, or NULL if the block is not here. Lends until ferry_xarray_destroy or
- * ferry_xarray_remap. [app thread | never blocks] kelp-data-mover.txt 2 (presence). */
+ * ferry_xarray_remap. [app thread, handlers | never blocks] kelp-data-mover.txt 2 (presence). */
 FERRY_API ferry_grid *ferry_xarray_grid(const ferry_xarray *x, int32_t block);
 
 /* Movers. */
