@@ -6,7 +6,8 @@
  *
  * If an index has no element yet, messages to it wait until there is one. If its element was
  * removed, they fail at their senders. Messages from one rank to one index are handled in the order
- * sent. While there are collections, no rank may leave or join. docs/guide/collections.md */
+ * sent, unless it is removed between. While there are collections, no rank may leave or join.
+ * docs/guide/collections.md */
 #ifndef FERRY_COLLECTION_H
 #define FERRY_COLLECTION_H
 
@@ -143,8 +144,10 @@ FERRY_API FERRY_MUST_USE int ferry_collection_insert(ferry_collection *c, ferry_
 
 /* Destroys the element of `index` after the messages that this rank has sent to it. Later messages
  * to the index fail, until it is inserted again. If the index has no element yet, the call takes
- * effect when there is one. An element may also destroy itself with ferry_object_destroy. [app
- * thread, handlers | may block outside handlers | polls when it blocks] */
+ * effect when there is one, unless this rank inserts the index before: then it removes nothing, and
+ * what this rank sent before it fails. An element may also destroy itself with
+ * ferry_object_destroy. [app thread, handlers | may block outside handlers | polls when it blocks]
+ */
 FERRY_API FERRY_MUST_USE int ferry_collection_remove(ferry_collection *c, ferry_index index);
 
 /* Sends `message` to the element of `index`, wherever it is; as ferry_object_send. If the index has
@@ -172,7 +175,7 @@ FERRY_API FERRY_MUST_USE int ferry_collection_send_section(ferry_collection *c,
 /* The element after `after` on this rank, in no particular order. Begin with NULL; NULL is returned
  * after the last. It leaves out elements whose handlers run, except the caller's own. Lends until
  * the next call that polls: until then the scheduler does not move the element. Do not create,
- * insert or destroy meanwhile. [app thread, handlers | never blocks] */
+ * insert, move or destroy meanwhile. [app thread, handlers | never blocks] */
 FERRY_API ferry_element *ferry_collection_next(ferry_collection *c, const ferry_element *after);
 
 /* The home of `index`: the rank where its element begins. FERRY_EINVAL: it lies outside the

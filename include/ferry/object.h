@@ -116,8 +116,9 @@ FERRY_API int ferry_object_destroy(ferry *f, ferry_object object);
 
 /* The object's data, if the object is on this rank and either at rest or the one whose handler
  * makes the call; else NULL. Also NULL, with an error message, if a store has it on disk
- * (ferry_store_add). Lends until the next call that polls: until then the scheduler does not move
- * the object. [app thread, handlers | never blocks] prema.txt C.2.3. */
+ * (ferry_store_add). Lends until the next call that polls; outside tasks, also until an object is
+ * created, moved or destroyed. Until then the scheduler does not move the object. [app thread,
+ * handlers | never blocks] prema.txt C.2.3. */
 FERRY_API void *ferry_object_data(ferry *f, ferry_object object);
 
 /* Best guess of where the object is. [app thread, handlers | never blocks] prema.txt C.2.3. */

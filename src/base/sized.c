@@ -11,6 +11,8 @@ enum { SIZE_MAX_BYTES = 4096 };
 
 static int read_size(const char *who, const void *given, size_t size_bytes, size_t *size)
 {
+    if (given == NULL)
+        return fy_error_set(FERRY_EINVAL, "%s: it is NULL", who);
     memcpy(size, given, sizeof *size);
     if (*size > sizeof *size && *size <= SIZE_MAX_BYTES)
         return 0;

@@ -122,25 +122,61 @@ static int init(ferry_collection *c, const ferry_collection_options *options)
     return error != 0 ? error : fy_map_init(c);
 }
 
+enum { AGREED = 13 };
+
+/* Lists the values on which ranks must agree. The first says that the rank has no error. */
+static void list_agreed(const ferry_collection *c, uint64_t values[AGREED])
+{
+    const ferry_collection_options *o = &c->options;
+    const uint64_t list[AGREED] = {1,
+                                   (uint64_t)o->dims,
+                                   (uint64_t)c->extents[0],
+                                   (uint64_t)c->extents[1],
+                                   (uint64_t)c->extents[2],
+                                   (uint64_t)o->map,
+                                   o->map_fn != NULL,
+                                   o->step != NULL,
+                                   o->fixed,
+                                   o->value_bytes,
+                                   o->combine != NULL,
+                                   c->ops.flags,
+                                   c->ops.flat_bytes};
+    memcpy(values, list, sizeof list);
+}
+
 /* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ, or
  * another rank has an error. */
-static int collection_agree(ferry *f, ferry_collection *c, int error)
+static int collection_agree(ferry *f, const ferry_collection *c, int error)
 {
-    uint64_t mix = 0, both[2];
-    for (int d = 0; error == 0 && d < FY_DIMS; d++)
-        mix = fy_mix(mix, (uint64_t)c->extents[d]);
+    static const char *const names[AGREED] = {"",
+                                              "dims",
+                                              "extents[0]",
+                                              "extents[1]",
+                                              "extents[2]",
+                                              "map",
+                                              "map_fn (0: NULL)",
+                                              "step (0: NULL)",
+                                              "fixed",
+                                              "value_bytes",
+                                              "combine (0: NULL)",
+                                              "ops->flags",
+                                              "ops->flat_bytes"};
+    uint64_t least[2 * AGREED] = {0};
     if (error == 0)
-        mix = fy_mix(fy_mix(mix, (uint64_t)c->options.dims), (uint64_t)c->options.map) | 1;
-    both[0] = mix;
-    both[1] = ~mix;
-    int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, both, both, 2);
+        list_agreed(c, least);
+    for (int i = 0; i < AGREED; i++)
+        least[AGREED + i] = ~least[i];
+    int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, least, least, 2 * AGREED);
     if (reached != 0 || error != 0)
         return error != 0 ? error : reached;
-    if (both[0] == mix && both[1] == ~mix)
-        return 0;
-    return fy_fail(f, FERRY_EINVAL,
-                   both[0] == 0 ? "collection_create: it failed on another rank"
-                                : "collection_create: ranks gave different dims, extents or maps");
+    if (least[0] == 0)
+        return fy_fail(f, FERRY_EINVAL, "collection_create: it failed on another rank");
+    for (int i = 1; i < AGREED; i++)
+        if (least[i] != ~least[AGREED + i])
+            return fy_fail(
+                f, FERRY_EINVAL, "collection_create: %s differs between ranks, from %llu to %llu",
+                names[i], (unsigned long long)least[i], (unsigned long long)~least[AGREED + i]);
+    return 0;
 }
 
 typedef struct making {
@@ -240,11 +276,13 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
                             "collection_create: another rank could not make an element");
     }
     if (error != 0) {
+        char reason[FY_KEPT_BYTES];
+        (void)snprintf(reason, sizeof reason, "%s", ferry_error_message(f));
         if (agreed)
             (void)ferry_collection_destroy(c);
         else if (c != NULL)
             fy_collection_free(c);
-        return error;
+        return fy_fail(f, error, "%s", reason); /* the end of the collection may have failed too */
     }
     c->total = sums[0];
     c->total_known = true;

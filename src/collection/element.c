@@ -1,4 +1,5 @@
 /* Elements: objects whose data are a fy_element, which points to the program's data. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -318,10 +319,12 @@ static int name_element(ferry_collection *c, fy_element *e)
     enter(e);
     if (!c->options.fixed) {
         error = ferry_balance_add(c->f, e->user.object, c->options.balance);
-        if (error != 0)
+        if (error != 0) {
+            char reason[FY_KEPT_BYTES]; /* element_destroy makes calls that fail */
+            (void)snprintf(reason, sizeof reason, "%s", ferry_error_message(c->f));
             (void)ferry_object_destroy(c->f, e->user.object);
-        if (error != 0)
-            return error;
+            return fy_fail(c->f, error, "collection_create: %s", reason);
+        }
     }
     bound->object = e->user.object.word;
     bound->incarnation = e->incarnation;

@@ -8,7 +8,9 @@
  * Messages wait in a queue per index, which is freed when it is empty. A removal waits in its
  * place among them. When its turn comes, this rank sends the removal to the element, tells the home
  * (FY_UNBIND), and asks again for the messages after it. So a removal and a later insertion by one
- * rank keep their order at the home.
+ * rank keep their order at the home. If that removal waits because the index has had no element,
+ * the insertion would wait for ever. So the rank asks again, and the home answers at once that
+ * there is none: the removal ends, and the messages before it fail.
  *
  * The home may make a new element before the last one of the index has received its removal, and
  * both may move. So the home numbers the elements of an index (`incarnation`), and no rank replaces
@@ -66,8 +68,28 @@ static void askers_free(fy_asker *asker)
     }
 }
 
-void fy_ask_take(ferry_collection *c, int source, uint64_t key)
+/* Answers a rank that waits for the name of an element that it will insert itself. It may have its
+ * answer already. */
+static void answer_inserter(ferry_collection *c, int source, uint64_t key)
 {
+    fy_home_entry *bound = fy_table_find(&c->bound, key);
+    fy_asker **at = bound != NULL ? &bound->askers : NULL;
+    while (at != NULL && *at != NULL && (*at)->rank != source)
+        at = &(*at)->next;
+    if (at == NULL || *at == NULL)
+        return;
+    fy_asker *asker = *at;
+    *at = asker->next;
+    free(asker);
+    tell_name(c, source, key, 0, bound->incarnation);
+}
+
+void fy_ask_take(ferry_collection *c, int source, uint64_t key, bool inserts)
+{
+    if (inserts) {
+        answer_inserter(c, source, key);
+        return;
+    }
     fy_home_entry *bound = fy_bound_make(c, key);
     if (bound != NULL && bound->object == 0 && bound->gone != 0) {
         tell_name(c, source, key, 0, bound->incarnation);
@@ -118,8 +140,12 @@ void fy_known_refresh(ferry_collection *c, const fy_element *e)
 static void waiting_end(ferry_collection *c, fy_name_queue *q, int error)
 {
     fy_queue_entry *w = q->head;
+    char text[FY_TEXT_BYTES];
     q->head = w->next;
     c->held--;
+    if (error == FERRY_ENOENT && w->op == 0 && !w->removes)
+        fy_log(c->f, "a message to element %s of %s is lost: the element was removed",
+               fy_index_text(c, fy_key_index(c, q->key), text), c->name);
     if (error != 0 && w->op != 0)
         fy_op_end(c->f, w->op, error);
     free(w);
@@ -147,10 +173,10 @@ static int send_waiting(ferry *f, ferry_object object, const fy_queue_entry *w)
     return ferry_object_send(f, object, &w->message, w->op != 0 ? &track : NULL);
 }
 
-static void names_ask(ferry_collection *c, uint64_t key)
+static void names_ask(ferry_collection *c, uint64_t key, bool inserts)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
-    if (fy_collection_tell(c, home, FY_ASK, key, 0, 0, NULL, 0) != 0)
+    if (fy_collection_tell(c, home, FY_ASK, key, inserts, 0, NULL, 0) != 0)
         fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if the element was removed */
 }
 
@@ -214,7 +240,7 @@ static int known_flush(ferry_collection *c, fy_known *known)
     if (q->counted)
         return sent;
     if (q->head != NULL) {
-        names_ask(c, key);
+        names_ask(c, key, false);
         return sent;
     }
     free(q);
@@ -363,7 +389,7 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     q->tail = w;
     c->held++;
     if (fresh)
-        names_ask(c, key);
+        names_ask(c, key, false);
     return 0;
 }
 
@@ -417,5 +443,9 @@ int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *messag
 
 int fy_names_enqueue(ferry_collection *c, uint64_t key, const ferry_message *request)
 {
-    return enqueue(c, key, request, NULL);
+    int error = enqueue(c, key, request, NULL);
+    const fy_known *known = fy_table_find(&c->known, key);
+    if (error == 0 && known != NULL && known->queue != NULL && !known->queue->counted)
+        names_ask(c, key, true);
+    return error;
 }

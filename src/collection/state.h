@@ -25,6 +25,7 @@
 #include "core/head.h"
 
 enum { FY_DIMS = 3, FY_STRAY_BYTES = 200, FY_TEXT_BYTES = 64, FY_POOLED_BYTES = 64 };
+enum { FY_KEPT_BYTES = 512 }; /* of an error's reason, kept while other calls may fail */
 
 /* A message for a step, kept in its element until the step runs. Its data follow the struct. */
 typedef struct fy_early {
@@ -231,7 +232,7 @@ void fy_element_free(ferry *f, fy_element *e);
 
 /* Names, names.c. */
 
-void fy_ask_take(ferry_collection *c, int source, uint64_t key);
+void fy_ask_take(ferry_collection *c, int source, uint64_t key, bool inserts);
 void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation);
 void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object);
 /* The element has come to this rank: sets its name in `known`, unless a later element of the index

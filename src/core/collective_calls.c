@@ -13,8 +13,6 @@
 /* Copies what the program asks for, whatever its version, and checks it. */
 static int read_request(ferry *f, const ferry_collective *given, ferry_collective *out)
 {
-    if (given == NULL)
-        return fy_fail(f, FERRY_EINVAL, "collective: NULL, expected a ferry_collective");
     int error = fy_read_sized(f, "ferry_collective", given, out, sizeof *out);
     if (error == 0)
         error = fy_collective_check(f, out);

@@ -51,7 +51,9 @@ static void op_explain(const ferry *f, const fy_op_record *record, char *text)
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
-                 r->object.word != 0 ? "object" : "handler");
+                 r->object.word != 0     ? "object"
+                 : r->handler.index != 0 ? "handler"
+                                         : "element");
         break;
     case FERRY_ERANGE:
         snprintf(text, REASON_BYTES, "%zu bytes at 0x%" PRIx64 " on rank %d are not registered",

@@ -425,6 +425,7 @@ int ferry_quiesce(ferry *f)
         fy_control_lock(f);
         f->quiescence.epoch--;
         fy_control_unlock(f);
+        return fy_fail(f, error, "quiesce: broken off");
     }
     return error;
 }

@@ -149,7 +149,7 @@ static void test_misuse_of_collectives_and_words_is_told(void **state)
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
     ferry_atomic change = {.verb = (ferry_atomic_verb)44};
     (void)state;
-    refused(ferry_collective_run(rank, NULL), FERRY_EINVAL, "NULL, expected a ferry_collective");
+    refused(ferry_collective_run(rank, NULL), FERRY_EINVAL, "ferry_collective: it is NULL");
     what.size = 3;
     refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "its size is 3, expected");
     what.size = sizeof what;

@@ -190,8 +190,8 @@ static int shm_spawn_ranks(fy_port *port, int count, char *const argv[], int *fi
                                            "launcher, or FERRY_RANKS_MAX leaves no room for more");
     if (!fy_numbers_take(s->base, s->ranks, s->starting, (uint32_t)count, &number))
         return fy_error_set(FERRY_ENOMEM,
-                            "no room for %d more ranks: the job has numbers for %u, "
-                            "and does not use one twice (FERRY_RANKS_MAX)",
+                            "no numbers for %d more ranks: the job has %u in all "
+                            "(FERRY_RANKS_MAX)",
                             count, s->ranks);
     int error = s->spawner(s->spawner_arg, (int)number, count, argv);
     for (uint32_t rank = number; error != 0 && rank < number + (uint32_t)count; rank++)

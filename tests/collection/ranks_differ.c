@@ -1,0 +1,72 @@
+/* Goal: ferry_collection_create fails on all ranks if one rank gives another option, and names the
+ * option with its values. If `make` fails on one rank, that rank says so. Method: rank 1 differs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+
+#include "../support/check_at.h"
+
+static void *make(ferry *f, ferry_element *e, void *arg, const void *bytes, size_t size_bytes)
+{
+    (void)f, (void)e, (void)bytes, (void)size_bytes;
+    return arg != NULL ? NULL : calloc(1, sizeof(double));
+}
+
+static int home(void *arg, ferry_index index, int ranks)
+{
+    (void)arg;
+    return (int)(index.at[0] % ranks);
+}
+
+static void step(ferry *f, ferry_element *e, const ferry_inputs *inputs)
+{
+    (void)f, (void)e, (void)inputs;
+}
+
+static const char *const expected[] = {"dims differs between ranks, from 1 to 2",
+                                       "extents[0] differs between ranks, from 4 to 5",
+                                       "map_fn (0: NULL) differs between ranks, from 0 to 1",
+                                       "step (0: NULL) differs between ranks, from 0 to 1",
+                                       "fixed differs between ranks, from 0 to 1",
+                                       "ops->flat_bytes differs between ranks, from 8 to 16"};
+enum { CASES = sizeof expected / sizeof *expected };
+
+static void differ(ferry_collection_options *options, ferry_object_ops *ops, int which)
+{
+    options->dims = which == 0 ? 2 : 1;
+    options->extents[0] = which == 1 ? 5 : 4;
+    options->extents[1] = which == 0 ? 1 : 0;
+    options->map_fn = which == 2 ? home : NULL;
+    options->step = which == 3 ? step : NULL;
+    options->fixed = which == 4;
+    ops->flat_bytes = which == 5 ? 16 : 8;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    const bool differs = ferry_rank(f) == 1;
+    for (int i = 0; i <= CASES; i++) {
+        ferry_collection *c;
+        ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+        ferry_collection_options options = FERRY_COLLECTION_OPTIONS_DEFAULTS;
+        options.ops = &ops;
+        options.make = make;
+        differ(&options, &ops, differs ? i : -1);
+        options.make_arg = i == CASES && differs ? &ops : NULL;
+        const char *text = i < CASES ? expected[i]
+                           : differs ? "`make` gave no element"
+                                     : "another rank could not make";
+        CHECK(f, ferry_collection_create(f, &options, &c) ==
+                     (i < CASES ? FERRY_EINVAL : FERRY_ENOMEM));
+        CHECK(f, strstr(ferry_error_message(f), text) != NULL);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main, NULL);
+}
