@@ -6,8 +6,7 @@
  *
  * If an index has no element yet, messages to it wait until there is one. If its element was
  * removed, they fail at their senders. Messages from one rank to one index are handled in the order
- * sent, unless it is removed between. While there are collections, no rank may leave or join.
- * docs/guide/collections.md */
+ * sent. While there are collections, no rank may leave or join. docs/guide/collections.md */
 #ifndef FERRY_COLLECTION_H
 #define FERRY_COLLECTION_H
 

@@ -12,7 +12,8 @@ typedef enum fy_collection_frame {
     FY_ASK,     /* to the home: send the name of this index (key, whether the source inserts it) */
     FY_ANSWER,  /* from the home: its name; 0 if it was removed (key, name, incarnation) */
     FY_FORGET,  /* from the home: this answer is no longer true (key, name) */
-    FY_UNBIND,  /* to the home: the element of this index was removed (key, name) */
+    FY_UNBIND,  /* to the home: the element of this index was removed (key, name, whether it has
+                   ended) */
     FY_PARTIAL, /* to the root: a rank's part of a reduction (round). Data: fy_round_head, values */
     FY_CHANGE,  /* to the root: elements came or went in a round (round, how many, hashes) */
     FY_RESULT,  /* down a tree: the result of a reduction (round). Data as in FY_PARTIAL */

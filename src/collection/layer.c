@@ -32,7 +32,7 @@ static void handle(ferry_collection *c, int source, const fy_frame *frame)
         fy_forget_take(c, frame->words[1], frame->words[2]);
         break;
     case FY_UNBIND:
-        fy_unbind_take(c, frame->words[1], frame->words[2]);
+        fy_unbind_take(c, frame->words[1], frame->words[2], frame->words[3] != 0);
         break;
     case FY_PARTIAL:
         fy_partial_take(c, source, frame);
@@ -113,6 +113,7 @@ void fy_collection_free(ferry_collection *c)
     if (c->wake)
         fy_work_finished(c->f, 1);
     fy_queues_fini(c);
+    fy_home_fini(c);
     fy_rounds_fini(c);
     fy_list_remove(&c->link);
     free(c);
@@ -142,6 +143,7 @@ static int collections_progress(ferry *f)
         ferry_collection *c = (ferry_collection *)(void *)link;
         if (!fy_list_empty(&c->blocked))
             count += fy_queues_flush(c);
+        count += fy_left_finish(c);
         if (c->wake) {
             c->wake = false;
             fy_steps_wake(c);
@@ -161,7 +163,7 @@ static bool collections_busy(ferry *f)
         return true;
     for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
         const ferry_collection *c = (ferry_collection *)(void *)link;
-        if (c->wake || !fy_list_empty(&c->blocked))
+        if (c->wake || c->left != NULL || !fy_list_empty(&c->blocked))
             return true;
     }
     return false;
@@ -170,8 +172,10 @@ static bool collections_busy(ferry *f)
 static void collections_peer_gone(ferry *f, int rank)
 {
     fy_collections *all = fy_collections_of(f);
-    for (fy_link *link = all->all.next; link != &all->all; link = link->next)
+    for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
         fy_queues_peer_gone((ferry_collection *)(void *)link, rank);
+        fy_home_peer_gone((ferry_collection *)(void *)link);
+    }
 }
 
 static const fy_kind_info kind = {collections_deliver, NULL, "collection", 0};

@@ -1,4 +1,5 @@
-/* Names: from an index to the name of its object, and messages that wait for this name.
+/* Names: from an index to the name of its object, and messages that wait for this name. home.c has
+ * the part of the home.
  *
  * A rank asks the home (FY_ASK). The home answers with the name of the element, or says that the
  * element was removed. If the index has had no element yet, the home notes the asking rank and
@@ -12,10 +13,10 @@
  * the insertion would wait for ever. So the rank asks again, and the home answers at once that
  * there is none: the removal ends, and the messages before it fail.
  *
- * The home may make a new element before the last one of the index has received its removal, and
- * both may move. So the home numbers the elements of an index (`incarnation`), and no rank replaces
- * a name by an earlier one. Otherwise an element that removes its own index could remove its
- * predecessor instead of itself. */
+ * After a death, or without memory, the home may make a new element before the last one of the
+ * index has received its removal, and both may move. So the home numbers the elements of an index
+ * (`incarnation`), and no rank replaces a name by an earlier one. Otherwise an element that removes
+ * its own index could remove its predecessor instead of itself. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,100 +26,6 @@
 #include "core/operation.h"
 #include "core/run.h"
 #include "core/work.h"
-
-fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key)
-{
-    void *slot = NULL;
-    return fy_table_insert(&c->bound, key, &slot) == 0 ? slot : NULL;
-}
-
-static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t object,
-                      uint64_t incarnation)
-{
-    if (fy_collection_tell(c, rank, FY_ANSWER, key, object, incarnation, NULL, 0) != 0)
-        fy_log(c->f, "collection %s: the name of an element could not be sent to rank %d", c->name,
-               rank);
-}
-
-void fy_bound_tell(ferry_collection *c, uint64_t key)
-{
-    fy_home_entry *bound = fy_table_find(&c->bound, key);
-    fy_asker *asker = bound != NULL ? bound->askers : NULL;
-    uint64_t object = bound != NULL ? bound->object : 0;
-    uint64_t incarnation = bound != NULL ? bound->incarnation : 0;
-    if (bound != NULL)
-        bound->askers = NULL;
-    while (asker != NULL) {
-        fy_asker *next = asker->next;
-        int rank = asker->rank;
-        asker->next = bound->told;
-        bound->told = asker;
-        tell_name(c, rank, key, object, incarnation);
-        bound = fy_table_find(&c->bound, key);
-        asker = next;
-    }
-}
-
-static void askers_free(fy_asker *asker)
-{
-    while (asker != NULL) {
-        fy_asker *next = asker->next;
-        free(asker);
-        asker = next;
-    }
-}
-
-/* Answers a rank that waits for the name of an element that it will insert itself. It may have its
- * answer already. */
-static void answer_inserter(ferry_collection *c, int source, uint64_t key)
-{
-    fy_home_entry *bound = fy_table_find(&c->bound, key);
-    fy_asker **at = bound != NULL ? &bound->askers : NULL;
-    while (at != NULL && *at != NULL && (*at)->rank != source)
-        at = &(*at)->next;
-    if (at == NULL || *at == NULL)
-        return;
-    fy_asker *asker = *at;
-    *at = asker->next;
-    free(asker);
-    tell_name(c, source, key, 0, bound->incarnation);
-}
-
-void fy_ask_take(ferry_collection *c, int source, uint64_t key, bool inserts)
-{
-    if (inserts) {
-        answer_inserter(c, source, key);
-        return;
-    }
-    fy_home_entry *bound = fy_bound_make(c, key);
-    if (bound != NULL && bound->object == 0 && bound->gone != 0) {
-        tell_name(c, source, key, 0, bound->incarnation);
-        return;
-    }
-    fy_asker *asker = bound != NULL ? fy_malloc(sizeof *asker) : NULL;
-    if (asker == NULL) {
-        fy_stray(c, "rank %d has no memory to note that rank %d waits for a name", c->rank, source);
-        return;
-    }
-    *asker = (fy_asker){.next = bound->askers, .rank = source};
-    bound->askers = asker;
-    if (bound->object != 0)
-        fy_bound_tell(c, key);
-}
-
-void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object)
-{
-    fy_home_entry *bound = fy_table_find(&c->bound, key);
-    if (bound == NULL || bound->object != object)
-        return;
-    fy_asker *told = bound->told;
-    bound->object = 0;
-    bound->gone = 1;
-    bound->told = NULL;
-    for (const fy_asker *a = told; a != NULL; a = a->next)
-        (void)fy_collection_tell(c, a->rank, FY_FORGET, key, object, 0, NULL, 0);
-    askers_free(told);
-}
 
 void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object)
 {
@@ -315,15 +222,9 @@ void fy_queues_fini(ferry_collection *c)
             free(known->queue);
         }
     fy_table_fini(&c->known);
-    index = 0;
-    for (fy_home_entry *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;) {
-        askers_free(bound->askers);
-        askers_free(bound->told);
-    }
-    fy_table_fini(&c->bound);
 }
 
-static fy_queue_entry *waiting_create(const ferry_message *message)
+fy_queue_entry *fy_queue_entry_make(const ferry_message *message)
 {
     fy_queue_entry *w = fy_malloc(sizeof *w + message->size_bytes);
     if (w == NULL)
@@ -359,7 +260,7 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     bool fresh;
     uint32_t op = 0;
     fy_name_queue *q = queue_make(c, key, &fresh);
-    fy_queue_entry *w = q != NULL ? waiting_create(message) : NULL;
+    fy_queue_entry *w = q != NULL ? fy_queue_entry_make(message) : NULL;
     int error = w == NULL ? FERRY_ENOMEM : 0;
     if (error == 0 && track != NULL)
         error = fy_op_start(c->f, track, c->rank, message->tag, message->size_bytes, &op);
@@ -411,7 +312,7 @@ static uint64_t known_name(const ferry_collection *c, uint64_t key, const fy_kno
     const fy_home_entry *bound = fy_table_find(&c->bound, key);
     if (bound == NULL)
         return 0;
-    *gone = bound->gone != 0 && bound->object == 0;
+    *gone = bound->gone != 0 && bound->object == 0 && bound->leaving == NULL;
     return bound->object;
 }
 

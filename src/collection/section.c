@@ -253,6 +253,8 @@ void fy_insert_take(ferry *f, int source, const ferry_message *request)
         return;
     const fy_home_entry *bound = fy_table_find(&c->bound, key);
     bool exists = bound != NULL && bound->object != 0;
+    if (!exists && fy_insert_hold(c, key, source, request))
+        return;
     int error = exists ? 0 : fy_element_make(c, key, round, request);
     if (error != 0)
         fy_stray(c, "element %s was not made for rank %d: %s",

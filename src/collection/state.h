@@ -77,6 +77,7 @@ typedef struct fy_known {
 typedef struct fy_queue_entry {
     struct fy_queue_entry *next;
     uint32_t op; /* 0: untracked */
+    int source;  /* of an insertion that is held (home.c) */
     bool removes, inserts, arrival;
     ferry_message message; /* its data follow the struct; an insertion is a request to the home */
 } fy_queue_entry;
@@ -97,12 +98,21 @@ typedef struct fy_asker {
 /* A slot of `bound`: an index whose home is this rank. */
 typedef struct fy_home_entry {
     uint64_t key;
-    uint64_t object;      /* the name; 0: the index has no element yet, or it was removed */
-    uint64_t incarnation; /* number of elements that the index has had */
-    fy_asker *askers;     /* ranks that wait for the name */
-    fy_asker *told;       /* ranks that had `object` as an answer */
-    uint64_t gone;        /* not 0: an element of the index was removed */
+    uint64_t object;            /* the name; 0: the index has no element yet, or it was removed */
+    uint64_t incarnation;       /* number of elements that the index has had */
+    fy_asker *askers;           /* ranks that wait for the name */
+    fy_asker *told;             /* ranks that had `object` as an answer */
+    uint64_t gone;              /* not 0: an element of the index was removed */
+    struct fy_leaving *leaving; /* that element, if it has not ended; else NULL */
 } fy_home_entry;
+
+/* An element that was removed, and the insertions of its index that wait for its end. */
+typedef struct fy_leaving {
+    struct fy_leaving *next; /* in `left` of the collection, once it has ended */
+    uint64_t key, object;
+    fy_queue_entry *head, *tail; /* each counts as work, and so does the end */
+    bool ended;
+} fy_leaving;
 
 /* A reduction on one rank: in `rounds` the part of the elements here, in `root_rounds` (at the root
  * only) the sum of the parts that have come. */
@@ -146,6 +156,7 @@ struct ferry_collection {
     fy_link elements; /* on this rank; also those that are leaving */
     size_t count;     /* of `elements` */
     fy_link blocked;  /* queues that wait for room alone */
+    fy_leaving *left; /* removed elements that have ended since the last poll */
     size_t held;      /* messages in queues */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
@@ -230,19 +241,31 @@ int fy_element_make(ferry_collection *c, uint64_t key, uint64_t round, const fer
 /* Frees what an element owns. It stays allocated and in its list. */
 void fy_element_free(ferry *f, fy_element *e);
 
-/* Names, names.c. */
+/* The home of indices, home.c. */
 
 void fy_ask_take(ferry_collection *c, int source, uint64_t key, bool inserts);
+/* `ended`: the element has ended. Otherwise its removal is on its way. */
+void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool ended);
+/* The slot of an index in `bound`, made if there is none. NULL: no memory. */
+fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key);
+/* Sends the name of `key` to the ranks that wait for it. */
+void fy_bound_tell(ferry_collection *c, uint64_t key);
+/* Keeps the insertion until the last element of its index has ended. False: that has ended. */
+bool fy_insert_hold(ferry_collection *c, uint64_t key, int source, const ferry_message *request);
+/* Goes on with the indices whose last elements have ended. Returns how many. */
+int fy_left_finish(ferry_collection *c);
+void fy_home_peer_gone(ferry_collection *c);
+void fy_home_fini(ferry_collection *c);
+
+/* Names, names.c. */
+
+/* Copies a message. NULL: no memory. */
+fy_queue_entry *fy_queue_entry_make(const ferry_message *message);
 void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation);
 void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object);
 /* The element has come to this rank: sets its name in `known`, unless a later element of the index
  * is known. */
 void fy_known_refresh(ferry_collection *c, const fy_element *e);
-void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object);
-/* The slot of an index in `bound`, made if there is none. NULL: no memory. */
-fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key);
-/* Sends the name of `key` to the ranks that wait for it. */
-void fy_bound_tell(ferry_collection *c, uint64_t key);
 /* Sends messages of `blocked` queues while there is room. Returns how many. */
 int fy_queues_flush(ferry_collection *c);
 /* A rank has gone: messages that wait for its answers fail. */
