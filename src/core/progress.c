@@ -267,7 +267,8 @@ static int serve_the_rest(ferry *f, bool tasks)
  * concerned, in turn. If a peer whose requests this rank refuses too tells it so, this rank takes
  * all frames of that peer for one round. That adds no more to its backlog than the ring holds, and
  * makes room for the other's answers. A peer that only does not poll answers nothing, and finds no
- * room when its ring is full. */
+ * room when its ring is full. It may run a task, which each word to its helper delays. So the
+ * pauses between the words grow. */
 static __attribute__((cold)) void settle_refusals(ferry *f)
 {
     enum { TELL_NS = 1000 * 1000 };
@@ -275,7 +276,7 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
     f->refused = f->relieved = 0;
     fy_rest_due(f);
     if (refused == 0) {
-        f->refused_since_ns = 0;
+        f->tell_pause_ns = 0;
         return;
     }
     /* relaxed: pairs with fy_refusal_deliver; one that comes just now counts in the next round */
@@ -283,14 +284,15 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
     if (refuser != 0 && is_over(f, refuser - 1))
         f->relieved = refuser;
     uint64_t now = f->head.ops->host.now(f->head.port);
-    if (f->refused_since_ns == 0)
-        f->refused_since_ns = now;
-    if (now - f->refused_since_ns < TELL_NS)
-        return;
-    const fy_frame frame = {.kind = FY_KIND_REFUSAL};
-    (void)fy_send(f, FY_CONTROL, refused - 1, &frame); /* said again, or the peer is gone */
-    f->told = refused;
-    f->refused_since_ns = now;
+    if (f->tell_pause_ns != 0) {
+        if (now - f->tell_since_ns < f->tell_pause_ns)
+            return;
+        const fy_frame frame = {.kind = FY_KIND_REFUSAL};
+        (void)fy_send_now(f, refused - 1, &frame); /* said again, or the peer is gone */
+        f->told = refused;
+    }
+    f->tell_pause_ns += TELL_NS;
+    f->tell_since_ns = now;
 }
 
 fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)

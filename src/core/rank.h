@@ -57,14 +57,15 @@ struct ferry {
     bool filtered; /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
     /* Requests are left in their rings if their source does not take the answers (progress.c). */
-    int refused;               /* 1 + such a peer of this round; 0: there is none */
-    int relieved;              /* 1 + the peer from which this round takes all */
-    int told;                  /* 1 + the peer that was told of it last */
-    _Atomic int refuser;       /* 1 + the peer that told this rank last */
-    uint64_t refused_since_ns; /* 0: none was in the last round */
-    int taker;                 /* with FY_DOING_SEND: the rank to which the call sends */
-    uint32_t short_rounds;     /* see fy_progress */
-    uint64_t done_before;      /* as the present call of ferry_poll found it */
+    int refused;            /* 1 + such a peer of this round; 0: there is none */
+    int relieved;           /* 1 + the peer from which this round takes all */
+    int told;               /* 1 + the peer that was told of it last */
+    _Atomic int refuser;    /* 1 + the peer that told this rank last */
+    uint32_t tell_pause_ns; /* until the next peer is told; 0: none was in the last round */
+    uint64_t tell_since_ns; /* the begin of that pause */
+    int taker;              /* with FY_DOING_SEND: the rank to which the call sends */
+    uint32_t short_rounds;  /* see fy_progress */
+    uint64_t done_before;   /* as the present call of ferry_poll found it */
     /* Words beside `due` that are 0 while nothing has come: the word of the layer that asked for
      * it, and the port's word of the control lane. */
     const _Atomic uint32_t *watch;
