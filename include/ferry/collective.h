@@ -50,8 +50,8 @@ typedef struct ferry_collective {
     const void *in; /* may be `out`, except where pieces are moved */
     void *out;
     size_t count;              /* number of values: of each piece, or of this rank's own piece */
-    ferry_type type;           /* of a value */
-    ferry_reduction reduction; /* of reductions and scans */
+    ferry_type type;           /* of a value; FERRY_INT32 by default */
+    ferry_reduction reduction; /* of reductions and scans; FERRY_SUM by default */
     size_t value_bytes;        /* not 0: values have this size, and `type` is ignored */
     ferry_combine_fn *combine; /* not NULL: the operation, and `reduction` is ignored */
     void *combine_arg;

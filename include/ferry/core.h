@@ -25,10 +25,17 @@ extern "C" {
 #define FERRY_ANY_RANK (-1)
 #define FERRY_ANY_TAG INT32_MIN
 
+/* How to read the comments of all headers: the words in brackets are a function's contract. Other
+ * words say who owns a pointer: borrows, keeps, takes, gives, lends. ferry(7) explains both. A
+ * short name and a section, such as "dmcs.txt 3.1", cite the paper that the function comes from;
+ * ferry(7) lists the papers. No function notices that it was called on a wrong thread. */
+
 /* Start and stop. */
 
 /* How a rank is opened. Each field names its environment variable, which overrides it, and its
- * default, which zero stands for. */
+ * default, which zero stands for. Between two ranks there are two lanes, classes of traffic: data,
+ * which are the program's messages, and control messages, by which Ferry balances and finds out
+ * whether work is left. */
 typedef struct ferry_options {
     size_t size;       /* sizeof(ferry_options) */
     size_t heap_bytes; /* of this rank's shared heap, reserved, not committed; FERRY_HEAP_BYTES; 16
@@ -54,7 +61,8 @@ typedef struct ferry_options {
 } ferry_options;
 
 /* The initialiser of a struct whose first field is its size. Begin with it: then a program works
- * with a library that knows other fields. Zero is the default of each field. */
+ * with a library that knows other fields. It gives each field its default: zero, unless the
+ * comment of the field says otherwise. */
 #define FERRY_OPTIONS_DEFAULTS                                                                     \
     {                                                                                              \
         sizeof(ferry_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0                            \
@@ -114,8 +122,9 @@ FERRY_API void ferry_user_data_set(ferry *f, void *user_data);
 FERRY_API uint64_t ferry_now(const ferry *f);
 
 /* Stands for work of `seconds`: the simulator advances the rank's clock by it. A real port returns
- * immediately (FERRY_COMPUTE=none, the default), sleeps (sleep) or spins (spin). Control messages
- * are served meanwhile, as during any task. [app thread, handlers | may block | does not poll] */
+ * immediately (FERRY_COMPUTE=none, the default), sleeps (sleep) or spins (spin). Meanwhile control
+ * messages (ferry_options) are answered, as during any task. [app thread, handlers | may block |
+ * does not poll] */
 FERRY_API void ferry_compute(ferry *f, double seconds);
 
 /* Tracking. */
@@ -152,8 +161,7 @@ typedef struct ferry_receipt {
     int rank;  /* the other rank. An object message: where the object was last known. A receive from
                   any rank: FERRY_ANY_RANK until it has met a message. A collective: this rank */
     int tag;   /* of the message, also after a receive of any tag */
-    size_t
-        size_bytes; /* of the payload; of the whole message, if it was too long for its receive */
+    size_t size_bytes; /* of the payload, or of a whole message that is too long for its receive */
     ferry_event event;
     int local_rank;
     ferry_handler handler;   /* of a request or an object message; else 0 */
@@ -310,12 +318,12 @@ FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 
 /* Collectives. More of them in collective.h. */
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
- * size. They poll while they wait. FERRY_EINVAL: an argument is wrong, or ranks disagree; the
- * message names both calls. FERRY_EPEER: a rank has died or ended before the others (the message
- * says which, and how), or the root is no member; docs/messages.md says how a program goes on.
- * FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the first ferry_quiesce
- * of a rank that has joined. FERRY_ENOMEM: no memory for another call. [app thread, not in handlers
- * | polls | may block] */
+ * size. FERRY_EINVAL: an argument is wrong, or ranks disagree, and the message names two of them; a
+ * rank whose part was done already gets 0, and this error in its next ferry_quiesce or ferry_close.
+ * FERRY_EPEER: a rank has died or ended before the others, or the root is no member
+ * (docs/messages.md). FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the
+ * first ferry_quiesce of a rank that has joined. FERRY_ENOMEM. [app thread, not in handlers | polls
+ * | may block] */
 
 /* Returns when every rank has called it. One barrier may follow another directly. dmcs.txt 3.6. */
 FERRY_API int ferry_barrier(ferry *f);

@@ -20,7 +20,7 @@ enum ferry_error {
     FERRY_EINVAL = -1,  /* an argument is outside what the function takes */
     FERRY_ENOMEM = -2,  /* no memory, or the shared heap is at its limit */
     FERRY_EAGAIN = -3,  /* cannot be done now without waiting; nothing was started */
-    FERRY_ESTATE = -4,  /* not allowed now: wrong phase, thread, or from inside a handler */
+    FERRY_ESTATE = -4,  /* not allowed now: the wrong phase, or inside a handler */
     FERRY_ENOTSUP = -5, /* this port or build cannot do it */
     FERRY_ESYSTEM = -6, /* the operating system refused; the message has its reason */
 

@@ -19,7 +19,7 @@ extern "C" {
 /* How a program is launched: how many ranks, and how they run. */
 typedef struct ferry_launch_options {
     size_t size;   /* sizeof(ferry_launch_options) */
-    int ranks;     /* 1 to 1,024 */
+    int ranks;     /* 1 to 1,024; 1 by default */
     bool label;    /* each line of output begins with its rank */
     bool threads;  /* ranks are threads of one process: the program's ferry_main starts them */
     bool bindings; /* prints which processors each rank may use */
