@@ -35,13 +35,13 @@ typedef struct ferry_launch_options {
         sizeof(ferry_launch_options), 1, false, false, false, 0, NULL                              \
     }
 
-/* Runs `argv` (ended by NULL; `argv[0]` is looked up in PATH) as a job and returns its exit status:
- * 0, the status of the first rank that failed, or 128 + the signal that ended it. Says on standard
- * error which rank died, how, and what it was doing last. Passes SIGINT, SIGTERM, SIGHUP, SIGQUIT
- * and SIGUSR2 on to every rank, SIGUSR1 to those that catch it. SIGUSR1 also prints what each rank
- * does. Rank 0 has the launcher's standard input. FERRY_EINVAL, FERRY_ESYSTEM: nothing was started;
- * see ferry_error_message(NULL). [main thread, no other thread exists | blocks until the job has
- * ended] */
+/* Runs `argv` (ended by NULL; `argv[0]` is looked up in PATH) as a job. Returns its exit status: 0,
+ * the status of the first rank that failed, or 128 + the signal that ended it; 1 if output of
+ * `label` is lost. Says on standard error which rank died, how, and what it did last. Passes
+ * SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2 on to every rank, SIGUSR1 to those that catch it.
+ * SIGUSR1 also prints what each rank does. Rank 0 has the launcher's standard input. FERRY_EINVAL,
+ * FERRY_ESYSTEM: nothing was started; see ferry_error_message(NULL). [main thread |
+ * blocks until the job has ended] */
 FERRY_API FERRY_MUST_USE int ferry_launch(const ferry_launch_options *options, char *const argv[]);
 
 #ifdef __cplusplus

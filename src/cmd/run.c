@@ -34,8 +34,9 @@ static const char help[] =
     "passed\n"
     "to ranks that catch it. When a rank dies, the job ends.\n"
     "\n"
-    "Exit status: 0; the status of the first rank that failed, or 128 + its signal; 2 for wrong\n"
-    "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";
+    "Exit status: 0; the status of the first rank that failed, or 128 + its signal; 1 when output\n"
+    "of --label could not be written; 2 for wrong usage; 125 when the job could not be made; 126\n"
+    "and 127 when PROGRAM could not be executed.\n";
 
 /* The launch that the options describe, and the arguments, which -np N reads. */
 typedef struct request {

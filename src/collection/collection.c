@@ -32,9 +32,9 @@ static int register_handlers(fy_collections *all)
     if (error == 0)
         error = ferry_object_handler_register(f, "element remove", remove_take, &all->remove);
     if (error == 0)
-        error = ferry_object_handler_register(f, "element step", fy_step_take, &all->step);
+        error = ferry_object_handler_register(f, "element step message", fy_step_take, &all->step);
     if (error == 0)
-        error = ferry_object_handler_register(f, "element proceed", fy_proceed_take, &all->proceed);
+        error = ferry_object_handler_register(f, "element step", fy_proceed_take, &all->proceed);
     if (error != 0)
         return error;
     fy_keeper_start(f);

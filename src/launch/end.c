@@ -43,7 +43,7 @@ static void describe_doing(const job *j, int rank, char *out, size_t size)
     if (j->controls.base == NULL || fy_job_state(j, rank) == SHM_ABSENT)
         return;
     if (fy_job_state(j, rank) == SHM_LEFT)
-        snprintf(out, size, ", after leaving the job");
+        snprintf(out, size, ", after its part in the job had ended");
     else
         fy_doing_describe(rank_at(j->controls.base, (uint32_t)rank), ", last ", out, size);
 }

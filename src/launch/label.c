@@ -189,6 +189,14 @@ static bool label_finish(job *j, job_stream *stream, int rank)
     return fy_stream_pending(stream);
 }
 
+/* A job whose output is lost has failed. */
+static void fail_if_lost(job *j)
+{
+    for (int rank = 0; rank < j->ranks && j->status == 0; rank++)
+        if (j->children[rank].streams[0].failed || j->children[rank].streams[1].failed)
+            j->status = 1;
+}
+
 void fy_streams_end(job *j)
 {
     for (;;) {
@@ -202,8 +210,10 @@ void fy_streams_end(job *j)
                     set[1 + i].fd = STDOUT_FILENO + i;
                     rank_waits = rank;
                 }
-        if (rank_waits < 0)
+        if (rank_waits < 0) {
+            fail_if_lost(j);
             return;
+        }
         bool failed = j->status != 0 || j->passed_signal != 0;
         struct signalfd_siginfo info;
         if (poll(set, 3, failed ? PATIENCE_MS : -1) == 0 ||

@@ -82,10 +82,12 @@ if [ -w /dev/full ]; then
         expect 1 sh -c '"$@" >/dev/full' sh "$ferry" $arguments
         says err 'standard output cannot be written: No space left'
     done
-    expect 0 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label echo one
+    expect 1 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label echo one
     [ "$(grep -c 'output of rank' "$work/err")" -eq 2 ] || fail "a lost output is not told"
     lines err 3
     says err 'output of rank 0 is lost: No space left'
+    expect 3 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label sh -c 'echo one; exit 3'
+    expect 0 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label true
 fi
 
 # Limits of the system. Launchers that poll more places than they may have descriptors waited for
