@@ -20,8 +20,8 @@ extern "C" {
 /* Objects that are addressed by index. */
 typedef struct ferry_collection ferry_collection;
 
-/* An index; entries beyond the dimensions in use are 0. Entries lie within +-2^60 in one dimension,
- * +-2^29 in two, +-2^19 in three. */
+/* An index; entries beyond the dimensions in use are 0. An entry is from -2^60 to 2^60 - 1 in one
+ * dimension, from -2^29 to 2^29 - 1 in two, from -2^19 to 2^19 - 1 in three. */
 typedef struct ferry_index {
     int64_t at[3];
 } ferry_index;
@@ -105,7 +105,9 @@ typedef struct ferry_collection_options {
     ferry_map_fn *map_fn; /* not NULL: used in place of `map` */
     void *map_arg;
     ferry_step_fn *step;                  /* of elements with steps */
-    const ferry_balance_options *balance; /* of each element; borrowed; NULL: defaults */
+    const ferry_balance_options *balance; /* of each element; borrowed; NULL: defaults. The
+                                             scheduler moves elements only after
+                                             ferry_balance_enable(f, true) */
     bool fixed;                           /* the scheduler does not move elements */
     size_t value_bytes;                   /* not 0: reductions combine values of this size, */
     ferry_combine_fn *combine;            /* by this function, in any order */
@@ -133,10 +135,10 @@ FERRY_API int ferry_collection_destroy(ferry_collection *c);
 
 /* Asks the home of `index` to make its element from `size_bytes` at `bytes`, which are borrowed. If
  * the index has an element, the call does nothing. `by` is the element whose handler makes the
- * call, or NULL. The new element takes part in reductions from the current one of `by` on; if `by`
- * is NULL, from the first that has not begun. FERRY_EINVAL: the index lies outside the extents.
- * Else as ferry_request_send. [app thread, handlers | may block outside handlers | polls when it
- * blocks] */
+ * call, or NULL. The new element takes part in reductions from the current one of `by` on. If `by`
+ * is NULL, no reduction may run, and ferry_quiesce must end before the next one begins.
+ * FERRY_EINVAL: the index lies outside the extents. Else as ferry_request_send. [app thread,
+ * handlers | may block outside handlers | polls when it blocks] */
 FERRY_API FERRY_MUST_USE int ferry_collection_insert(ferry_collection *c, ferry_element *by,
                                                      ferry_index index, const void *bytes,
                                                      size_t size_bytes);
@@ -200,12 +202,12 @@ typedef struct ferry_contribution {
     const void *values;        /* borrowed; with `count` 0 the reduction is a barrier */
     size_t count;              /* of values */
     ferry_type type;           /* of a value, unless the collection has `value_bytes` */
-    ferry_reduction reduction; /* likewise */
+    ferry_reduction reduction; /* likewise; FERRY_SUM by default */
     ferry_reduced to;
-    ferry_handler
-        handler; /* gets the values as data, and the reduction's number as its first word */
-    ferry_index index;
-    int rank;
+    /* The handler of `to` gets the values as data, and the reduction's number as its first word. */
+    ferry_handler handler;
+    ferry_index index; /* with FERRY_REDUCED_ELEMENT: the element that gets the result */
+    int rank;          /* with FERRY_REDUCED_RANK: the rank that gets it */
 } ferry_contribution;
 
 #define FERRY_CONTRIBUTION_DEFAULTS                                                                \
@@ -225,11 +227,13 @@ FERRY_API FERRY_MUST_USE int ferry_element_contribute(ferry_element *element,
 
 /* The needs of a step. */
 typedef struct ferry_step {
-    size_t size;             /* sizeof(ferry_step) */
-    uint32_t messages;       /* how many messages with the step's number */
-    const ferry_index *from; /* not NULL: the elements that send one each */
+    size_t size;       /* sizeof(ferry_step) */
+    uint32_t messages; /* how many messages with the step's number */
+    /* Not NULL: the elements that send one message each. It has `messages` entries, and no index
+     * twice. If `messages` is 0, the list is ignored. */
+    const ferry_index *from;
     bool reduction;  /* also the result of the reduction to which the element contributed last */
-    uint64_t number; /* number of the step, if it is larger than the next; else 0 */
+    uint64_t number; /* number of the step; one that is not larger than the next is ignored */
 } ferry_step;
 
 #define FERRY_STEP_DEFAULTS                                                                        \
@@ -244,10 +248,10 @@ typedef struct ferry_step {
 FERRY_API FERRY_MUST_USE int ferry_step_next(ferry_element *element, const ferry_step *needs);
 
 /* Sends `message` to step `number` of the element of `index` from `element` (NULL: from this rank).
- * The message has no handler and two words at most. If it comes before its step, it waits in the
- * element. If it comes after its step, or the step does not need it, ferry_collection_check reports
- * an error. Else as ferry_collection_send. [app thread, handlers | may block and poll outside
- * handlers] */
+ * The message has two words at most, and its handler is ignored. If it comes before its step, it
+ * waits in the element. If it comes after its step, or the step does not need it,
+ * ferry_collection_check reports an error. Else as ferry_collection_send. [app thread, handlers |
+ * may block and poll outside handlers] */
 FERRY_API FERRY_MUST_USE int ferry_step_send(ferry_collection *c, const ferry_element *element,
                                              ferry_index index, uint64_t number,
                                              const ferry_message *message,

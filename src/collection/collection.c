@@ -51,9 +51,9 @@ static int check_extents(ferry_collection *c)
         bool used = d < c->options.dims;
         if (c->dense && (used ? e[d] < 1 || e[d] > INT64_C(1) << 31 : e[d] != 0))
             return fy_fail(c->f, FERRY_EINVAL,
-                           "collection_create: extent %d is %lld; in %d dimensions the first %d "
-                           "are at least 1 and the rest 0, or all are 0",
-                           d, (long long)e[d], c->options.dims, c->options.dims);
+                           "collection_create: extent %d is %lld; expected %d of at least 1 (as "
+                           "`dims` says) and the rest 0, or all 0",
+                           d, (long long)e[d], c->options.dims);
         c->extents[d] = e[d];
         volume *= c->dense && used ? (uint64_t)e[d] : 1;
         if (volume > UINT64_C(1) << 31)

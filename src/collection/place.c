@@ -67,9 +67,10 @@ int fy_index_refuse(const ferry_collection *c, const char *call, ferry_index ind
                        call, i, j, k, (long long)e[0], (long long)(c->options.dims > 1 ? e[1] : 1),
                        (long long)(c->options.dims > 2 ? e[2] : 1));
     return fy_fail(c->f, FERRY_EINVAL,
-                   "%s: index (%lld, %lld, %lld): in %d dimensions each entry lies within +-2^%u, "
-                   "and further entries are 0",
-                   call, i, j, k, c->options.dims, key_bits[c->options.dims] - 1);
+                   "%s: index (%lld, %lld, %lld): in %d dimension%s each entry is from -2^%u to "
+                   "2^%u - 1, and further entries are 0",
+                   call, i, j, k, c->options.dims, c->options.dims == 1 ? "" : "s",
+                   key_bits[c->options.dims] - 1, key_bits[c->options.dims] - 1);
 }
 
 /* The place of an index on the Z curve of the box: halves along the longest axis, the lower one
@@ -194,7 +195,9 @@ int fy_map_init(ferry_collection *c)
     if (c->options.map == FERRY_MAP_DEFAULT)
         c->options.map = c->dense ? FERRY_MAP_BLOCK : FERRY_MAP_HASH;
     if ((int)c->options.map < 0 || c->options.map > FERRY_MAP_HASH)
-        return fy_fail(c->f, FERRY_EINVAL, "collection_create: map %d is unknown; expected 0..%d",
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_create: map %d is unknown; expected FERRY_MAP_DEFAULT to "
+                       "FERRY_MAP_HASH, 0..%d",
                        (int)c->options.map, (int)FERRY_MAP_HASH);
     if (!c->dense && c->options.map != FERRY_MAP_HASH && c->options.map_fn == NULL)
         return fy_fail(c->f, FERRY_EINVAL,
