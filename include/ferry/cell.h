@@ -167,10 +167,10 @@ FERRY_API int ferry_cell_yield(ferry *f);
 
 /* How ferry_cell_send and ferry_cell_receive copy. Borrowed. */
 typedef struct ferry_layout {
-    const int *descriptor; /* NULL: copies all bytes unchanged */
-    size_t length;
-    int conversion;
-    size_t parcel_bytes; /* ferry_cell_send: size of the parcel; 0: size of the source */
+    const int *descriptor; /* of ferry_fields_copy (convert.h); NULL: copies all bytes unchanged */
+    size_t length;         /* of `descriptor`, in integers */
+    int conversion;        /* the sum of the ferry_conversion constants that apply */
+    size_t parcel_bytes;   /* ferry_cell_send: size of the parcel; 0: size of the source */
 } ferry_layout;
 
 /* Copies `source` into a new parcel by `layout` (NULL: unchanged) and adds the parcel to the cell:

@@ -47,14 +47,16 @@ typedef struct ferry_object_ops {
      * such as without memory. Then each poll calls it again. After 10 s the job ends with a
      * message, because the object would be lost. */
     void *(*unpack)(ferry *f, ferry_object object, const void *buffer, size_t size_bytes);
-    /* Frees `data`: after the object has moved to another rank (ferry_object_locate says where), or
-     * when it is destroyed (ferry_object_locate returns FERRY_ENOENT). */
+    /* Frees `data`: after the object has moved to another rank, or when it is destroyed. If it
+     * needs to know which, keep the object's name in `data`: if the object was destroyed,
+     * ferry_object_locate returns FERRY_ENOENT. */
     void (*destroy)(ferry *f, void *data);
     /* Load of one pending task of the object, in seconds or any unit used throughout. A negative or
      * infinite load, or a NaN, counts as 0. NULL: each task has the load given to
      * ferry_balance_add. Called when a message comes, when the object comes to a rank, and after
      * each task of the object for the tasks that wait (for 16 of them at most). It makes no calls
-     * to Ferry. It may run while a handler of the same object runs. */
+     * to Ferry. It runs on the application thread, and also inside a handler of the same object: in
+     * the call by which that sends a message to the object. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
     /* How hard the object is to move, in any unit. NULL: the value given to ferry_balance_add. This
      * and `priority` make no calls to Ferry and return fast. Both may run on the helper thread

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* The store of one rank. Its file has no name, so nothing is left when the process dies. */
+/* The store of one rank. Its file has no name, so nothing is left when the process dies. An image
+ * of an object is its packed bytes, in the file or in memory. */
 typedef struct ferry_store ferry_store;
 
 /* Writes past the page cache, if the file system can: then objects on disk take no memory. */
@@ -56,11 +57,11 @@ FERRY_API FERRY_MUST_USE int ferry_store_add(ferry_store *store, ferry_object_ty
  * handler runs. [app thread, handlers | waits for the disk] dmcs.txt 5.2. */
 FERRY_API void ferry_store_trim(ferry_store *store);
 
-/* Counts of a store. Sizes are those of packed objects. */
+/* Counts of a store. The size of an object is its packed size, in memory too. */
 typedef struct ferry_store_stats {
     size_t size; /* sizeof(ferry_store_stats) */
     uint64_t budget_bytes;
-    uint64_t resident_bytes; /* of objects in memory now, packed or not */
+    uint64_t resident_bytes; /* of objects in memory now, as data or as images */
     uint64_t peak_bytes;     /* the most of them so far */
     uint64_t disk_bytes;     /* of objects on disk now, or being written */
     uint64_t objects;        /* under the budget, in memory or on disk */
@@ -86,10 +87,9 @@ FERRY_API FERRY_MUST_USE int ferry_store_stats_get(ferry_store *store, ferry_sto
 
 /* Reads all objects back and frees the store. NULL is ignored. After an error the store stays open,
  * and each object is where it was or in memory. FERRY_ESTATE: a handler runs, or percolation has
- * started (percolation.h). FERRY_EAGAIN: an
- * object is leaving this rank; poll first. FERRY_ESYSTEM: an object cannot be read back.
- * FERRY_ENOMEM. ferry_close frees an open store without reading. [app thread, not in handlers |
- * waits for the disk] dmcs.txt 5.2. */
+ * started (percolation.h). FERRY_EAGAIN: an object is leaving this rank; poll first. FERRY_ESYSTEM:
+ * an object cannot be read back. FERRY_ENOMEM. ferry_close frees an open store without reading.
+ * [app thread, not in handlers | waits for the disk] dmcs.txt 5.2. */
 FERRY_API int ferry_store_close(ferry_store *store);
 
 #ifdef __cplusplus

@@ -14,19 +14,13 @@
 extern "C" {
 #endif
 
-/* Operations belong to epochs. A rank opens an epoch with ferry_window_fence, ferry_window_start or
- * ferry_window_lock. Puts and accumulates take effect when the epoch ends, or in
- * ferry_window_flush. They do so after all gets of the epoch, so gets see the arrays as they were.
- * Gets, fetches and swaps take effect at the latest when the epoch ends. Accumulates, fetches and
- * swaps are atomic: no other operation on the element sees a part of them. */
-
-/* In a direct window (ferry_window_options) puts and accumulates take effect at the latest when the
- * epoch ends, in no order with the gets of their epoch. In shared memory a put of 8 bytes is then
- * one store, and a fence is one barrier.
- *
- * In shared memory the caller performs an operation itself, and the target need not poll. Elsewhere
- * the target performs it in a poll. If a rank dies, operations on its array fail with FERRY_EPEER,
- * and so does the call that ends their epoch. */
+/* An array on each rank, which all ranks of the window read and change. Operations belong to
+ * epochs. A rank opens an epoch with ferry_window_fence, ferry_window_start or ferry_window_lock.
+ * Puts and accumulates take effect when the epoch ends, or in ferry_window_flush. They do so after
+ * all gets of the epoch, which see the arrays as they were. Gets, fetches and swaps take effect at
+ * the latest when the epoch ends. Accumulates, fetches and swaps are atomic: no other operation
+ * sees a part of them. If a rank dies, operations on its array fail with FERRY_EPEER, and so does
+ * the call that ends their epoch. */
 typedef struct ferry_window ferry_window;
 
 /* The value of an element. NULL data: no value. */
@@ -35,13 +29,17 @@ typedef struct ferry_window_value {
     size_t size_bytes;
 } ferry_window_value;
 
-/* How a window is created. Zero means the default. */
+/* How a window is created. Zero means the default. In a direct window puts and accumulates take
+ * effect at the latest when the epoch ends, in no order with the gets of their epoch. In shared
+ * memory a put of 8 bytes is then one store, and a fence is one barrier. In shared memory the
+ * caller performs an operation itself, and the target need not poll. Elsewhere the target performs
+ * it in a poll. */
 typedef struct ferry_window_options {
     size_t size;                      /* sizeof(ferry_window_options) */
     ferry_group *group;               /* kept until ferry_window_free; NULL: all members */
     const ferry_window_value *values; /* the array of this rank at first; borrowed */
     size_t count;                     /* of `values` */
-    bool direct; /* puts do not wait for the end of their epoch; the same value on all ranks */
+    bool direct; /* puts need not wait for the end of their epoch; the same value on all ranks */
 } ferry_window_options;
 
 #define FERRY_WINDOW_OPTIONS_DEFAULTS                                                              \
@@ -52,7 +50,7 @@ typedef struct ferry_window_options {
 /* Creates a window. Every rank of the group calls it. Gives `*out`, freed with ferry_window_free.
  * `options` is borrowed; NULL: defaults. FERRY_ENOMEM on all ranks: one of them has no memory.
  * FERRY_EINVAL on all ranks: `direct` differs. Other errors as ferry_allreduce. [app thread, not in
- * handlers | polls | may block] A.1.1. */
+ * handlers | polls | may block] progressive-messages.txt A.1.1. */
 FERRY_API FERRY_MUST_USE int ferry_window_create(ferry *f, const ferry_window_options *options,
                                                  ferry_window **out);
 
@@ -67,8 +65,8 @@ FERRY_API int ferry_window_free(ferry_window *window);
 FERRY_API uint64_t ferry_window_length(const ferry_window *window);
 
 /* Copies element `index` of this rank to `target` immediately; no epoch is needed. Sizes as
- * ferry_window_get. Errors as ferry_window_get. [app thread, handlers | never blocks] A.1.4
- * (object). */
+ * ferry_window_get. Errors as ferry_window_get. [app thread, handlers | never blocks]
+ * progressive-messages.txt A.1.4 (object). */
 FERRY_API FERRY_MUST_USE int ferry_window_read(ferry_window *window, int64_t index, void *target,
                                                size_t room_bytes, size_t *size_bytes);
 
@@ -79,7 +77,7 @@ FERRY_API FERRY_MUST_USE int ferry_window_read(ferry_window *window, int64_t ind
 /* Replaces the value of element `index` of `rank` by a copy of `value`. NULL: the element then has
  * no value. Keeps `value` until the epoch ends, or `track` reports the end. FERRY_ERANGE, reported
  * later, in a direct window also here: a negative index lies before the array. FERRY_ENOMEM, here
- * or later. [app thread, handlers | never blocks] A.1.2. */
+ * or later. [app thread, handlers | never blocks] progressive-messages.txt A.1.2. */
 FERRY_API FERRY_MUST_USE int ferry_window_put(ferry_window *window, int rank, int64_t index,
                                               const ferry_window_value *value,
                                               const ferry_track *track);
@@ -95,7 +93,7 @@ typedef struct ferry_window_target {
  * array, and an element without a value, have size 0. Keeps `target` and `size_bytes` until the
  * epoch ends, or `track` reports the end: only then are they written. FERRY_ETOOLONG, here or
  * later: the value has more than `room_bytes`; `*size_bytes` says how many. [app thread, handlers |
- * never blocks] A.1.2. */
+ * never blocks] progressive-messages.txt A.1.2. */
 FERRY_API FERRY_MUST_USE int ferry_window_get(ferry_window *window, int rank, int64_t index,
                                               const ferry_window_target *target,
                                               const ferry_track *track);
@@ -156,7 +154,7 @@ typedef struct ferry_window_change {
 /* Combines element `index` of `rank` with a value. If the element has no value, it gets `value`.
  * Keeps `what->value` as ferry_window_put does. FERRY_EINVAL, reported later, in a direct window
  * also here: the element's size is not that of `count` numbers. Other errors as ferry_window_put.
- * [app thread, handlers | never blocks] A.1.2. */
+ * [app thread, handlers | never blocks] progressive-messages.txt A.1.2. */
 FERRY_API FERRY_MUST_USE int ferry_window_accumulate(ferry_window *window, int rank, int64_t index,
                                                      const ferry_window_change *what,
                                                      const ferry_track *track);
@@ -187,24 +185,26 @@ FERRY_API FERRY_MUST_USE int ferry_window_compare_swap(ferry_window *window, int
  * thread, not in handlers | polls | may block, unless a function says otherwise] */
 
 /* Ends the epoch that the last fence began, for all ranks, and begins the next. Every rank of the
- * group calls it. All gets of all ranks take effect before all puts and accumulates. A.1.4. */
+ * group calls it. All gets of all ranks take effect before all puts and accumulates.
+ * progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_fence(ferry_window *window);
 
 /* Opens the array of this rank to the `count` ranks at `ranks`, which is borrowed. Never blocks.
- * A.1.4. */
+ * progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_post(ferry_window *window, const int *ranks, int count);
 
 /* Begins an epoch towards the arrays of `ranks`, when those have called ferry_window_post with this
- * rank. A.1.4. */
+ * rank. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_start(ferry_window *window, const int *ranks, int count);
 
 /* Ends the epoch that ferry_window_start began. At each target, all gets take effect before all
  * puts. So it returns only when all ranks to which the target has posted have called it. The target
- * must poll, but need not be in ferry_window_wait. A.1.4. */
+ * must poll, but need not be in ferry_window_wait. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_complete(ferry_window *window);
 
 /* Returns when all ranks of the last ferry_window_post have called ferry_window_complete: their
- * operations are done. ferry_window_test polls once, and returns 1 if they have, else 0. A.1.4. */
+ * operations are done. ferry_window_test polls once, and returns 1 if they have, else 0.
+ * progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_wait(ferry_window *window);
 FERRY_API int ferry_window_test(ferry_window *window);
 
@@ -214,10 +214,11 @@ typedef enum ferry_window_lock_kind {
 } ferry_window_lock_kind;
 
 /* Begins an epoch towards the array of `rank`, which makes no call for it. Returns when this rank
- * has the lock. If a rank dies, its locks are free again. A.1.4. */
+ * has the lock. If a rank dies, its locks are free again. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_lock(ferry_window *window, ferry_window_lock_kind kind, int rank);
 
-/* Performs all operations of this rank on `rank`, and ends the epoch. A.1.4. */
+/* Performs all operations of this rank on `rank`, and ends the epoch. progressive-messages.txt
+ * A.1.4. */
 FERRY_API int ferry_window_unlock(ferry_window *window, int rank);
 
 /* Performs all operations of this rank on `rank` so far, in an epoch of ferry_window_lock. */
@@ -225,7 +226,7 @@ FERRY_API int ferry_window_flush(ferry_window *window, int rank);
 
 /* Attributes: pointers that the program keeps with a window, on this rank. `key` is any address of
  * the program. FERRY_ENOMEM: nothing changed. If there is no such attribute, get returns NULL and
- * delete FERRY_ENOENT. [app thread, handlers | never blocks] A.1.3. */
+ * delete FERRY_ENOENT. [app thread, handlers | never blocks] progressive-messages.txt A.1.3. */
 FERRY_API FERRY_MUST_USE int ferry_window_attribute_set(ferry_window *window, const void *key,
                                                         void *value);
 FERRY_API void *ferry_window_attribute_get(const ferry_window *window, const void *key);
