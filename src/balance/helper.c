@@ -64,7 +64,6 @@ int fy_helper_start(ferry_scheduling *s)
         return fy_fail(s->f, error, "%s", ferry_error_message(NULL));
     if (s->started || wanted == 0 || s->ranks == 1)
         return 0;
-    s->stop = false;
     fy_control_share(s->f, true);
     error = s->port->ops->host.spawn == NULL ? FERRY_ENOTSUP
                                              : s->port->ops->host.spawn(s->port, helper_main, s);
@@ -90,7 +89,7 @@ void fy_helper_stop(ferry_scheduling *s)
     fy_control_unlock(s->f);
     s->port->ops->transport.wake(s->port, FY_HELPER);
     s->port->ops->host.join(s->port);
-    s->started = false;
+    s->stop = s->started = false;
     fy_control_serve(s->f, NULL);
     fy_control_share(s->f, false);
     fy_helper_count(s);
