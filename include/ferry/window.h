@@ -20,7 +20,7 @@ extern "C" {
  * all gets of the epoch, which see the arrays as they were. Gets, fetches and swaps take effect at
  * the latest when the epoch ends. Accumulates, fetches and swaps are atomic: no other operation
  * sees a part of them. If a rank dies, operations on its array fail with FERRY_EPEER, and so does
- * the call that ends their epoch. */
+ * the end of the epoch. */
 typedef struct ferry_window ferry_window;
 
 /* The value of an element. NULL data: no value. */

@@ -2,6 +2,7 @@
  * which has the parameters of `ferry model` too. It measures by the public calls what a request
  * costs its sender, its receiver, and the network between them. So Ferry's own cost is part of the
  * figures. Each is the least of many rounds, since other work on the machine can only add to it. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +167,7 @@ static int write_file(const char *name, uint64_t half, uint64_t big, const uint6
 {
     FILE *file = name == NULL ? stdout : fopen(name, "w");
     if (file == NULL) {
-        perror(name);
+        fprintf(stderr, "ferry calibrate: %s: %s\n", name, strerror(errno));
         return EXIT_FAILURE;
     }
     uint64_t overhead = cost[0] + cost[1];

@@ -39,12 +39,32 @@ static void usage(FILE *out)
     fprintf(out, "\n`ferry COMMAND --help` tells more. `ferry --version` shows the version.\n");
 }
 
+static const command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    fprintf(stderr, "ferry: \"%s\" is not a command\n", name);
+    usage(stderr);
+    return NULL;
+}
+
+/* `ferry help COMMAND` is `ferry COMMAND --help`. */
+static int command_help(char *name)
+{
+    char option[] = "--help", *argv[] = {name, option, NULL};
+    const command *found = command_find(name);
+    return found != NULL ? found->main(2, argv) : CMD_USAGE_STATUS;
+}
+
 static int command_run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
         return CMD_USAGE_STATUS;
     }
+    if (strcmp(argv[1], "help") == 0 && argc > 2)
+        return command_help(argv[2]);
     if (cmd_asks_help(argv[1]) || strcmp(argv[1], "help") == 0) {
         usage(stdout);
         return 0;
@@ -53,12 +73,8 @@ static int command_run(int argc, char **argv)
         printf("ferry %s\n", FERRY_VERSION);
         return 0;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].main(argc - 1, argv + 1);
-    fprintf(stderr, "ferry: \"%s\" is not a command\n", argv[1]);
-    usage(stderr);
-    return CMD_USAGE_STATUS;
+    const command *found = command_find(argv[1]);
+    return found != NULL ? found->main(argc - 1, argv + 1) : CMD_USAGE_STATUS;
 }
 
 /* Without this check a stack that is too small for stdio ends the process without a word. So the

@@ -19,6 +19,8 @@ for command in $commands; do
         fail "help of $command: no exit status"
     awk '/^ +--[a-z]/ { exit 1 }' "$work/out" || fail "help of $command: an option without a short form"
     cp "$work/out" "$work/help"
+    expect 0 "$ferry" help "$command"
+    cmp -s "$work/out" "$work/help" || fail "ferry help $command prints another text"
     expect 2 "$ferry" "$command" --no-such-option
     grep -qE "no-such-option|expected a folder and a program" "$work/err" || fail "ferry $command: no reason for --no-such-option"
 done
@@ -72,4 +74,8 @@ refuses '-n one' scale -n one x
 refuses '-b 1K' scale -n 2 -b 1K x
 refuses one why one
 refuses x info x
+expect 2 "$ferry" help fly
+says err '"fly" is not a command'
+expect 1 "$ferry" calibrate --quick -o /no/such/folder
+says err '^ferry calibrate: /no/such/folder: No such file'
 ends_well

@@ -36,7 +36,9 @@ expect 1 'twice.net:3: given twice' "$ferry" sim --net "$folder/twice.net" "$can
 expect 1 'wrong.net:2: unknown key' "$ferry" sim --net "$folder/wrong.net" "$canary"
 expect 1 'fewer places than ranks' "$ferry" sim -n 17 --net "$folder/good.net" "$canary"
 expect 1 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
-expect 1 'expected die=RANK@TIME' "$ferry" sim -n 2 --faults die=2@1us "$canary"
+expect 1 'expected die=RANK@TIME, with ranks 0..1' "$ferry" sim -n 2 --faults die=2@1us "$canary"
+expect 1 'ring_slots 3 (FERRY_RING_SLOTS): must be a power of two, 2 to 65536' \
+    env FERRY_RING_SLOTS=3 "$ferry" sim "$canary"
 expect 1 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
 expect 127 'No such file' "$ferry" sim "$folder/none"
 expect 127 "cannot run $folder/none: No such file" "$ferry" swarm "$folder/none"

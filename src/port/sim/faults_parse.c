@@ -1,4 +1,5 @@
 /* Parser of fault plans, and the choice of random ones. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,14 @@ static int faults_fail(const reader *r, const char *expected)
     int length = (int)strcspn(r->item, ",\n");
     return fy_error_set(FERRY_EINVAL, "fault \"%.*s\": expected %s", length < 60 ? length : 60,
                         r->item, expected);
+}
+
+/* The same for an item with ranks, which may be the wrong part. */
+static int faults_fail_rank(const reader *r, const char *expected)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%s, with ranks 0..%d", expected, r->ranks - 1);
+    return faults_fail(r, text);
 }
 
 static bool faults_take(reader *r, const char *text)
@@ -182,9 +191,9 @@ static int read_timed(reader *r, fy_fault_kind kind)
     if (good && kind != FY_FAULT_DIE)
         good = faults_take(r, ":") && take_time(r, &fault.for_ns);
     if (!good)
-        return faults_fail(r, kind == FY_FAULT_STOP  ? "stop=RANK@TIME:TIME"
-                              : kind == FY_FAULT_DIE ? "die=RANK@TIME"
-                                                     : "cut=FIRST-LAST@TIME:TIME");
+        return faults_fail_rank(r, kind == FY_FAULT_STOP  ? "stop=RANK@TIME:TIME"
+                                   : kind == FY_FAULT_DIE ? "die=RANK@TIME"
+                                                          : "cut=FIRST-LAST@TIME:TIME");
     return add_timed(r->faults, fault);
 }
 
@@ -194,7 +203,7 @@ static int read_slow(reader *r)
     uint64_t factor;
     if (!take_rank(r, &slow.rank) || !faults_take(r, ":") || !take_number(r, FACTOR_MAX, &factor) ||
         factor == 0)
-        return faults_fail(r, "slow=RANK:FACTOR");
+        return faults_fail_rank(r, "slow=RANK:FACTOR");
     slow.factor = (int)factor;
     return add_slow(r->faults, slow);
 }
@@ -212,7 +221,7 @@ static int read_starve(reader *r)
 {
     int rank;
     if (!take_rank(r, &rank))
-        return faults_fail(r, "starve=RANK");
+        return faults_fail_rank(r, "starve=RANK");
     r->faults->starved_plus_1 = rank + 1;
     return 0;
 }
