@@ -15,12 +15,12 @@ extern "C" {
 #endif
 
 /* An array on each rank, which all ranks of the window read and change. Operations belong to
- * epochs. A rank opens an epoch with ferry_window_fence, ferry_window_start or ferry_window_lock.
- * Puts and accumulates take effect when the epoch ends, or in ferry_window_flush. They do so after
- * all gets of the epoch, which see the arrays as they were. Gets, fetches and swaps take effect at
- * the latest when the epoch ends. Accumulates, fetches and swaps are atomic: no other operation
- * sees a part of them. If a rank dies, operations on its array fail with FERRY_EPEER, and so does
- * the end of the epoch. */
+ * epochs. A rank opens one with ferry_window_fence, ferry_window_start or ferry_window_lock. Puts
+ * and accumulates take effect when the epoch ends, or in ferry_window_flush. They do so after all
+ * gets of the epoch, which see the arrays as they were. Gets, fetches and swaps take effect at the
+ * latest when it ends. Accumulates, fetches and swaps are atomic: no other operation sees a part of
+ * them. If a rank dies, operations on its array fail with FERRY_EPEER, and so does the end of the
+ * epoch. */
 typedef struct ferry_window ferry_window;
 
 /* The value of an element. NULL data: no value. */
