@@ -302,9 +302,9 @@ static void note_end(ferry_scheduling *s, bool gone, uint64_t took_ns)
 }
 
 /* Notes go one after the other, in their order. While one thread sends them, the other leaves them
- * to it. If the application thread finds no room, the helper sends what is left: it can wait. If the
- * helper is to stop, it leaves them to the application thread: while it waited for room it would
- * take in words of others, and note answers without end. */
+ * to it. If the application thread finds no room, the helper sends what is left: it can wait. If
+ * the helper is to stop, it leaves them to the application thread: while it waited for room it
+ * would take in words of others, and note answers without end. */
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
     bool has_note = false, gone = true;
