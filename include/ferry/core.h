@@ -319,11 +319,11 @@ FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 /* Collectives. More of them in collective.h. */
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
  * size. FERRY_EINVAL: an argument is wrong, or ranks disagree, and the message names two of them; a
- * rank whose part was done already gets 0, and this error in its next ferry_quiesce or ferry_close.
- * FERRY_EPEER: a rank has died or ended before the others, or the root is no member
- * (docs/messages.md). FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the
- * first ferry_quiesce of a rank that has joined. FERRY_ENOMEM. [app thread, not in handlers | polls
- * | may block] */
+ * rank whose part was done already gets 0, and this error in its next ferry_quiesce. FERRY_EPEER: a
+ * rank has died or ended before the others, or the root is no member (docs/messages.md).
+ * FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the first ferry_quiesce
+ * of a rank that has joined. FERRY_ENOMEM: no memory for another call. [app thread, not in handlers
+ * | polls | may block] */
 
 /* Returns when every rank has called it. One barrier may follow another directly. dmcs.txt 3.6. */
 FERRY_API int ferry_barrier(ferry *f);
