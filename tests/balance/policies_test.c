@@ -338,8 +338,8 @@ static void test_gradient_spreads_distance(void **state)
     for (int i = 0; i < 12; i++)
         nearest[i] = UINT64_MAX;
     for (int i = 0; i < w->sent; i++)
-        if (w->mail[i].words[1] == 0 && w->mail[i].words[2] < nearest[w->mail[i].to])
-            nearest[w->mail[i].to] = w->mail[i].words[2];
+        if (w->mail[i].words[1] == 0 && (uint32_t)w->mail[i].words[2] < nearest[w->mail[i].to])
+            nearest[w->mail[i].to] = (uint32_t)w->mail[i].words[2];
     for (int i = 1; i < 12; i++)
         assert_int_equal(nearest[i], (i < 6 ? i : 12 - i) - 1);
     int since = w->sent;
@@ -412,10 +412,11 @@ static void test_gradient_reaches_far_and_forgets(void **state)
         assert_int_equal(world_words(w, 0, STATUS, 0, 8), far);
         world_close(w);
     }
-    const uint64_t near[] = {STATUS, 5, 1}, distant[] = {STATUS, 3, 4};
     world *w = world_open(&fy_scheduler_gradient, 16, "NEIGHBOURS=2 FAR=0 EXPIRE_US=100");
     world_occupy(w, 8, 1);
-    for (int late = 0; late < 2; late++) {
+    for (uint64_t late = 0; late < 2; late++) {
+        const uint64_t count = (late + 1) << 32;
+        const uint64_t near[] = {STATUS, 5, count | 1}, distant[] = {STATUS, 3, count | 4};
         int since = w->sent;
         w->policy->message(&w->of[8], w->of[8].state, 7, near);
         w->now_ns += late ? 100001 : 100000;
@@ -423,6 +424,24 @@ static void test_gradient_reaches_far_and_forgets(void **state)
         assert_int_equal(world_words(w, since, STATUS, 8, 7), late);
         w->now_ns += 100001;
     }
+    world_close(w);
+}
+
+/* Goal: words end if each of them takes longer than EXPIRE_US. Method: rank 0 of 7 is idle, and
+ * says so once. Words were passed on without end: each made two to four more. */
+static void test_gradient_ends_on_slow_networks(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_gradient, 7, "EXPIRE_US=100");
+    for (int i = 1; i < 7; i++)
+        world_occupy(w, i, 1);
+    assert_null(world_run(w, 0));
+    while (w->delivered < w->sent) {
+        w->now_ns += 100001;
+        world_deliver(w);
+        assert_in_range(w->sent, 0, 7 * 6);
+    }
+    assert_int_equal(world_words(w, 0, STATUS, 0, -1), 5);
     world_close(w);
 }
 
@@ -492,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_gradient_spreads_distance),
         cmocka_unit_test(test_gradient_is_low_at_its_mark),
         cmocka_unit_test(test_gradient_reaches_far_and_forgets),
+        cmocka_unit_test(test_gradient_ends_on_slow_networks),
         cmocka_unit_test(test_gradient_commits_before_it_sends),
         cmocka_unit_test(test_gradient_withdraws_its_promise),
         cmocka_unit_test(test_gradient_keeps_what_it_is_to_run),

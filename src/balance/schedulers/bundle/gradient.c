@@ -5,11 +5,12 @@
  * A rank is overloaded if more than HIGH objects wait (HIGH is at least LOW). It is underloaded if
  * LOW or fewer wait. If LOW is 0, it must also run no task; without preemption it may run its last.
  *
- * - An underloaded rank sends STATUS (its number, distance 0) to its neighbours: the NEIGHBOURS /
- *   2 ranks before it and as many after it. With FAR=1 neighbours are also the ranks at distances
- *   of growing powers of two. Then all ranks hear of it in logarithmic time.
+ * - An underloaded rank sends STATUS (its number, a count, distance 0) to its neighbours: the
+ *   NEIGHBOURS / 2 ranks before it and as many after it. With FAR=1 neighbours are also the ranks
+ *   at distances of growing powers of two. Then all ranks hear of it in logarithmic time.
  * - A rank keeps a STATUS if it is nearer than the one that it knows. If the rank is not
- *   overloaded, it passes the STATUS on with distance + 1.
+ *   overloaded, it passes the STATUS on with distance + 1. It passes on the STATUS of each count
+ *   once, and again only if it comes from nearer.
  * - An overloaded rank commits first: it sends OFFER (how many objects) to the nearest underloaded
  *   rank that it knows.
  * - That rank answers TAKE: how many of them it wants, BATCH at most. 0 means none. The objects
@@ -28,6 +29,11 @@
 enum { STATUS, OFFER, TAKE };
 enum { DISTANCE_MAX = 1 << 20, PAUSES_MAX = 32 };
 
+/* The last STATUS of a rank that this rank has passed on. */
+typedef struct passed {
+    uint32_t count, distance;
+} passed;
+
 typedef struct gradient {
     fy_waiting_queue waiting;
     uint32_t low, high, batch;
@@ -44,7 +50,9 @@ typedef struct gradient {
     uint32_t promised; /* objects that others have promised and not sent yet */
     uint64_t promised_ns;
     bool announced;
+    uint32_t count;    /* STATUS sent by this rank */
     uint64_t pause_ns; /* until the next STATUS; grows */
+    passed *passed;    /* per rank */
 } gradient;
 
 static bool underloaded(const ferry_scheduling *s, const gradient *g)
@@ -59,11 +67,25 @@ static uint32_t surplus(const gradient *g)
     return g->waiting.count > kept ? g->waiting.count - kept : 0;
 }
 
-static void spread(ferry_scheduling *s, const gradient *g, int source, int rank, uint32_t distance)
+static void spread(ferry_scheduling *s, const gradient *g, int source, int rank, passed status)
 {
     for (int i = 0; i < g->neighbour_count; i++)
         if (g->neighbours[i] != source && g->neighbours[i] != rank)
-            fy_policy_tell(s, g->neighbours[i], STATUS, (uint64_t)rank, distance);
+            fy_policy_tell(s, g->neighbours[i], STATUS, (uint64_t)rank,
+                           (uint64_t)status.count << 32 | status.distance);
+}
+
+/* If messages take longer than EXPIRE_US, what a rank knows is always old when the next STATUS
+ * comes. Then a rank that passed on each STATUS that it keeps would pass on the same one without
+ * end. */
+static void pass(ferry_scheduling *s, gradient *g, int source, int rank, passed status)
+{
+    passed *before = &g->passed[rank];
+    bool newer = (int32_t)(status.count - before->count) > 0;
+    if (!newer && (status.count != before->count || status.distance >= before->distance))
+        return;
+    *before = status;
+    spread(s, g, source, rank, status);
 }
 
 /* Sends STATUS, if this rank is underloaded and has not sent it lately. */
@@ -76,7 +98,7 @@ static void announce(ferry_scheduling *s, gradient *g)
     g->announced = true;
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_policy_timeout(s, g->pause_ns));
     g->pause_ns = fy_pause_longer(g->pause_ns, PAUSES_MAX * g->expire_ns);
-    spread(s, g, -1, ferry_scheduling_rank(s), 0);
+    spread(s, g, -1, ferry_scheduling_rank(s), (passed){.count = ++g->count});
 }
 
 /* Commits: tells the nearest underloaded rank what could be sent to it. */
@@ -89,19 +111,19 @@ static void offer(ferry_scheduling *s, gradient *g)
     g->nearest = -1;
 }
 
-static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, uint32_t distance)
+static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, passed status)
 {
     uint64_t now = ferry_scheduling_now(s);
     bool old = g->nearest < 0 || now - g->heard_ns > fy_policy_timeout(s, g->expire_ns);
-    if (!old && distance >= g->distance)
+    if (!old && status.distance >= g->distance)
         return;
     g->nearest = rank;
-    g->distance = distance;
+    g->distance = status.distance;
     g->heard_ns = now;
     if (surplus(g) > 0)
         offer(s, g);
     else
-        spread(s, g, source, rank, distance + 1);
+        pass(s, g, source, rank, (passed){.count = status.count, .distance = status.distance + 1});
 }
 
 static void hear_offer(ferry_scheduling *s, gradient *g, int source, uint32_t count)
@@ -155,6 +177,11 @@ static int gradient_create(ferry_scheduling *s, void **out)
     gradient *g = fy_calloc(1, sizeof *g);
     if (g == NULL)
         return FERRY_ENOMEM;
+    g->passed = fy_calloc((size_t)ferry_scheduling_ranks(s), sizeof *g->passed);
+    if (g->passed == NULL) {
+        free(g);
+        return FERRY_ENOMEM;
+    }
     g->low = (uint32_t)ferry_scheduling_count(s, "LOW", 0, 0, FY_OBJECTS_MAX);
     g->high = (uint32_t)ferry_scheduling_count(s, "HIGH", 0, 0, FY_OBJECTS_MAX);
     g->high = g->high < g->low ? g->low : g->high;
@@ -167,6 +194,13 @@ static int gradient_create(ferry_scheduling *s, void **out)
     choose_neighbours(s, g);
     *out = g;
     return 0;
+}
+
+static void gradient_destroy(ferry_scheduling *s, void *arg)
+{
+    gradient *g = arg;
+    free(g->passed);
+    fy_policy_destroy(s, g);
 }
 
 static ferry_schedulable *gradient_next(ferry_scheduling *s, void *arg)
@@ -208,8 +242,10 @@ static void gradient_message(ferry_scheduling *s, void *arg, int source,
     switch (words[0]) {
     case STATUS:
         if (words[1] < (uint64_t)ferry_scheduling_ranks(s) &&
-            ferry_scheduling_accepts(s, (int)words[1]) && words[2] < DISTANCE_MAX)
-            hear_status(s, g, source, (int)words[1], (uint32_t)words[2]);
+            ferry_scheduling_accepts(s, (int)words[1]) && (uint32_t)words[2] < DISTANCE_MAX)
+            hear_status(
+                s, g, source, (int)words[1],
+                (passed){.count = (uint32_t)(words[2] >> 32), .distance = (uint32_t)words[2]});
         break;
     case OFFER:
         hear_offer(s, g, source, (uint32_t)words[1]);
@@ -256,7 +292,7 @@ const ferry_scheduler fy_scheduler_gradient = {
     .size = sizeof(ferry_scheduler),
     .name = "gradient",
     .create = gradient_create,
-    .destroy = fy_policy_destroy,
+    .destroy = gradient_destroy,
     .next = gradient_next,
     .activate = gradient_activate,
     .notify = gradient_notify,
