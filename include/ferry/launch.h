@@ -40,8 +40,8 @@ typedef struct ferry_launch_options {
  * `label` is lost. Says on standard error which rank died, how, and what it did last. Passes
  * SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2 on to every rank, SIGUSR1 to those that catch it.
  * SIGUSR1 also prints what each rank does. Rank 0 has the launcher's standard input. FERRY_EINVAL,
- * FERRY_ESYSTEM: nothing was started; see ferry_error_message(NULL). [main thread |
- * blocks until the job has ended] */
+ * FERRY_ESYSTEM: nothing was started; see ferry_error_message(NULL). [main thread | blocks until
+ * the job has ended] */
 FERRY_API FERRY_MUST_USE int ferry_launch(const ferry_launch_options *options, char *const argv[]);
 
 #ifdef __cplusplus

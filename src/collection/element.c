@@ -323,7 +323,7 @@ static int name_element(ferry_collection *c, fy_element *e)
             char reason[FY_KEPT_BYTES]; /* element_destroy makes calls that fail */
             (void)snprintf(reason, sizeof reason, "%s", ferry_error_message(c->f));
             (void)ferry_object_destroy(c->f, e->user.object);
-            return fy_fail(c->f, error, "collection_create: %s", reason);
+            return fy_fail(c->f, error, "collection: %s", reason);
         }
     }
     bound->object = e->user.object.word;

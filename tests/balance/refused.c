@@ -6,42 +6,21 @@
  * Run as ferry sim -n 2 refused SECONDS, with FERRY_RING_SLOTS=8 and FERRY_BACKLOG_BYTES=4096. */
 #include <stdlib.h>
 
-#include <ferry/ferry.h>
-
-#include "../sim/oracle.h"
+#include "replies.h"
 
 enum { REQUESTS = 8, ANSWERS = 4, DATA_BYTES = 1000 };
 
 typedef struct account {
-    ferry_handler request, answer;
-    int64_t requests, answers;
+    replies replies;
     double seconds;
 } account;
-
-static void on_request(ferry *f, int source, const ferry_message *message)
-{
-    static const char data[DATA_BYTES];
-    account *a = ferry_user_data(f);
-    (void)message;
-    a->requests++;
-    const ferry_message answer = {.handler = a->answer, .data = data, .size_bytes = sizeof data};
-    for (int i = 0; i < ANSWERS; i++)
-        must(f, ferry_request_send(f, source, &answer, NULL), "answer");
-}
-
-static void on_answer(ferry *f, int source, const ferry_message *message)
-{
-    account *a = ferry_user_data(f);
-    (void)source, (void)message;
-    a->answers++;
-}
 
 static void on_task(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
 {
     const account *a = ferry_user_data(f);
     (void)object, (void)data, (void)source, (void)message;
-    const ferry_message request = {.handler = a->request};
+    const ferry_message request = {.handler = a->replies.request};
     for (int i = 0; i < REQUESTS; i++)
         must(f, ferry_request_send(f, 0, &request, NULL), "send");
     ferry_compute(f, a->seconds);
@@ -49,13 +28,14 @@ static void on_task(ferry *f, ferry_object object, void *data, int source,
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    account a = {.seconds = argc > 1 ? atof(argv[1]) : 0.1};
+    account a = {.replies = {.each = ANSWERS, .size_bytes = DATA_BYTES},
+                 .seconds = argc > 1 ? atof(argv[1]) : 0.1};
+    const replies *r = &a.replies;
     static const ferry_object_ops ops = {.size = sizeof ops, .name = "thing", .flat_bytes = 64};
     ferry_object_type type;
     ferry_handler task;
     ferry_user_data_set(f, &a);
-    must(f, ferry_handler_register(f, "request", on_request, &a.request), "request");
-    must(f, ferry_handler_register(f, "answer", on_answer, &a.answer), "answer");
+    replies_register(f, &a.replies);
     must(f, ferry_object_type_register(f, &ops, &type), "type");
     must(f, ferry_object_handler_register(f, "task", on_task, &task), "task");
     must(f, ferry_balance_enable(f, true), "phase");
@@ -69,8 +49,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         must(f, ferry_object_send(f, object, &(ferry_message){.handler = task}, NULL), "send");
     }
     must(f, ferry_quiesce(f), "quiesce");
-    if (ferry_rank(f) == 0 ? a.requests != REQUESTS : a.answers != REQUESTS * ANSWERS)
-        wrong(f, "requests and answers", (uint64_t)a.requests, (uint64_t)a.answers);
+    if (ferry_rank(f) == 0 ? r->requests != REQUESTS : r->answers != REQUESTS * ANSWERS)
+        wrong(f, "requests and answers", (uint64_t)r->requests, (uint64_t)r->answers);
     return 0;
 }
 

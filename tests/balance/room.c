@@ -7,34 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <ferry/ferry.h>
-
-#include "../sim/oracle.h"
+#include "replies.h"
 
 enum { OBJECTS = 40, TASKS = 5, REQUESTS = 300, BURST = 10, ANSWERS = 2, DATA_BYTES = 200 };
 
 typedef struct account {
-    ferry_handler request, answer, task;
-    int64_t requests, answers, tasks;
+    replies replies;
+    ferry_handler task;
+    int64_t tasks;
 } account;
-
-static void on_request(ferry *f, int source, const ferry_message *message)
-{
-    static const char data[DATA_BYTES];
-    account *a = ferry_user_data(f);
-    (void)message;
-    a->requests++;
-    const ferry_message answer = {.handler = a->answer, .data = data, .size_bytes = sizeof data};
-    for (int i = 0; i < ANSWERS; i++)
-        must(f, ferry_request_send(f, source, &answer, NULL), "answer");
-}
-
-static void on_answer(ferry *f, int source, const ferry_message *message)
-{
-    account *a = ferry_user_data(f);
-    (void)source, (void)message;
-    a->answers++;
-}
 
 static void on_task(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
@@ -67,21 +48,20 @@ static void create_objects(ferry *f, account *a)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
-    account a = {0};
+    account a = {.replies = {.each = ANSWERS, .size_bytes = DATA_BYTES}};
     ferry_user_data_set(f, &a);
-    must(f, ferry_handler_register(f, "request", on_request, &a.request), "request");
-    must(f, ferry_handler_register(f, "answer", on_answer, &a.answer), "answer");
+    replies_register(f, &a.replies);
     create_objects(f, &a);
     must(f, ferry_barrier(f), "barrier");
     must(f, ferry_balance_enable(f, true), "phase");
-    const ferry_message request = {.handler = a.request};
+    const ferry_message request = {.handler = a.replies.request};
     for (int i = 0; ferry_rank(f) == 1 && i < REQUESTS; i++) {
         must(f, ferry_request_send(f, 0, &request, NULL), "send");
         if (i % BURST == 0)
             (void)ferry_poll(f); /* a task runs, and meanwhile the helper lets objects go */
     }
     must(f, ferry_quiesce(f), "quiesce");
-    int64_t sums[] = {a.requests, a.answers, a.tasks};
+    int64_t sums[] = {a.replies.requests, a.replies.answers, a.tasks};
     must(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 3), "allreduce");
     if (sums[0] == REQUESTS && sums[1] == REQUESTS * ANSWERS && sums[2] == OBJECTS * TASKS)
         return 0;
