@@ -145,13 +145,20 @@ static void expect(const options *o, long step, counts *c)
     }
 }
 
-/* In milliseconds: no rank can be done sooner in `step`, whatever it knows. */
+static long quotient_up(long a, long b)
+{
+    return (a + b - 1) / b;
+}
+
+/* In milliseconds: no schedule ends `step` sooner, whatever it knows. In halves of a refinement: a
+ * rank has to coarsen for one, to refine for two, and some rank has the average or more. */
 static double least_ms(const options *o, long step, int ranks)
 {
     counts c = {0};
     expect(o, step, &c);
-    double work_ms = o->refine_ms * ((double)c.refined + (double)c.coarsened / 2) / ranks;
-    return work_ms > o->refine_ms || c.refined == 0 ? work_ms : o->refine_ms;
+    long average = quotient_up(2 * (long)c.refined + (long)c.coarsened, ranks);
+    long refining = 2 * quotient_up((long)c.refined, ranks);
+    return o->refine_ms / 2 * (double)(average > refining ? average : refining);
 }
 
 /* Makes the rank's block of sub-domains and tells everybody all names. */

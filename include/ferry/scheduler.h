@@ -20,6 +20,7 @@ typedef struct ferry_schedulable {
     double load;      /* sum over its pending tasks */
     uint32_t pending; /* number of pending tasks */
     bool queued;      /* a flag of the scheduler */
+    uint8_t place;    /* a small number of the scheduler */
     double mark;      /* a number of the scheduler */
     bool arrived;     /* in activate: it has just come from another rank */
 } ferry_schedulable;

@@ -25,4 +25,5 @@ within()
 
 within 10 50 1.02
 within 20 50 1.02
-within 10 10 1.19
+within 10 10 1.03
+within 20 10 1.04

@@ -18,16 +18,23 @@ static inline uint32_t bucket_of(const fy_buckets *buckets, double load)
     return bucket < FY_BUCKETS ? (uint32_t)bucket : FY_BUCKETS - 1;
 }
 
-static double counted(const fy_buckets *buckets, double load)
+static inline double counted(const fy_buckets *buckets, double load)
 {
     return load > buckets->floor ? load : 0;
 }
 
-static void link_last(fy_buckets *buckets, ferry_schedulable *item)
+static void weigh(fy_buckets *buckets, ferry_schedulable *item, double mark)
 {
-    uint32_t at = bucket_of(buckets, item->load);
+    buckets->load += mark - item->mark;
+    buckets->loaded += mark > 0;
+    buckets->loaded -= item->mark > 0;
+    item->mark = mark;
+}
+
+static void link_last(fy_buckets *buckets, ferry_schedulable *item, uint32_t at)
+{
     fy_bucket *bucket = &buckets->buckets[at];
-    item->mark = counted(buckets, item->load);
+    item->place = (uint8_t)at;
     item->prev = bucket->last;
     item->next = NULL;
     if (bucket->last == NULL)
@@ -36,51 +43,41 @@ static void link_last(fy_buckets *buckets, ferry_schedulable *item)
         bucket->last->next = item;
     bucket->last = item;
     buckets->used[at / 64] |= UINT64_C(1) << at % 64;
-    buckets->load += item->mark;
-    buckets->loaded += item->mark > 0;
 }
 
 static void unlink_from(fy_buckets *buckets, ferry_schedulable *item)
 {
-    uint32_t at = bucket_of(buckets, item->mark);
-    fy_bucket *bucket = &buckets->buckets[at];
-    if (item->prev == NULL)
-        bucket->first = item->next;
-    else
-        item->prev->next = item->next;
-    if (item->next == NULL)
-        bucket->last = item->prev;
-    else
-        item->next->prev = item->prev;
+    fy_bucket *bucket = &buckets->buckets[item->place];
+    ferry_schedulable *prev = item->prev, *next = item->next;
     item->prev = NULL;
     item->next = NULL;
-    if (bucket->first == NULL)
-        buckets->used[at / 64] &= ~(UINT64_C(1) << at % 64);
-    buckets->load -= item->mark;
-    buckets->loaded -= item->mark > 0;
+    if (next == NULL)
+        bucket->last = prev;
+    else
+        next->prev = prev;
+    if (prev != NULL)
+        prev->next = next;
+    else if ((bucket->first = next) == NULL)
+        buckets->used[item->place / 64] &= ~(UINT64_C(1) << item->place % 64);
 }
 
 bool fy_buckets_add(fy_buckets *buckets, ferry_schedulable *item)
 {
     if (item->pending == 0)
         return false;
-    if (!item->queued) {
+    bool is_new = !item->queued;
+    uint32_t at = bucket_of(buckets, item->load);
+    if (is_new) {
         item->queued = true;
+        item->mark = 0;
         buckets->count++;
-        link_last(buckets, item);
-        return true;
-    }
-    if (bucket_of(buckets, item->load) == bucket_of(buckets, item->mark)) {
-        double load = counted(buckets, item->load);
-        buckets->load += load - item->mark;
-        buckets->loaded += load > 0;
-        buckets->loaded -= item->mark > 0;
-        item->mark = load;
-    } else {
+        link_last(buckets, item, at);
+    } else if (at != item->place) {
         unlink_from(buckets, item);
-        link_last(buckets, item);
+        link_last(buckets, item, at);
     }
-    return false;
+    weigh(buckets, item, counted(buckets, item->load));
+    return is_new;
 }
 
 void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item)
@@ -89,6 +86,7 @@ void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item)
         return;
     item->queued = false;
     unlink_from(buckets, item);
+    weigh(buckets, item, 0);
     /* Sums of fractions do not come back to zero by themselves. */
     if (--buckets->count == 0 || buckets->load < 0)
         buckets->load = 0;
@@ -96,10 +94,10 @@ void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item)
 
 static const fy_bucket *heaviest(const fy_buckets *buckets)
 {
-    for (int i = FY_BUCKET_WORDS - 1; i >= 0; i--)
-        if (buckets->used[i] != 0)
-            return &buckets->buckets[64 * i + 63 - __builtin_clzll(buckets->used[i])];
-    return NULL;
+    uint64_t low = buckets->used[0], high = buckets->used[1];
+    if (high != 0)
+        return &buckets->buckets[127 - __builtin_clzll(high)];
+    return low != 0 ? &buckets->buckets[63 - __builtin_clzll(low)] : NULL;
 }
 
 ferry_schedulable *fy_buckets_first(const fy_buckets *buckets)
@@ -124,7 +122,7 @@ ferry_schedulable *fy_buckets_last(const fy_buckets *buckets)
 __attribute__((cold)) ferry_schedulable *fy_buckets_ahead(const fy_buckets *buckets,
                                                           const ferry_schedulable *after)
 {
-    uint32_t at = after == NULL ? FY_BUCKETS : bucket_of(buckets, after->mark);
+    uint32_t at = after == NULL ? FY_BUCKETS : after->place;
     ferry_schedulable *item = after == NULL ? NULL : after->next;
     while (item == NULL && at-- > 0)
         item = buckets->buckets[at].first;
@@ -133,13 +131,8 @@ __attribute__((cold)) ferry_schedulable *fy_buckets_ahead(const fy_buckets *buck
 
 static bool has_one_bucket(const fy_buckets *buckets)
 {
-    int words = 0;
-    for (int i = 0; i < FY_BUCKET_WORDS; i++) {
-        if ((buckets->used[i] & (buckets->used[i] - 1)) != 0)
-            return false;
-        words += buckets->used[i] != 0;
-    }
-    return words == 1;
+    uint64_t low = buckets->used[0], high = buckets->used[1], one = low | high;
+    return (one & (one - 1)) == 0 && (low == 0 || high == 0);
 }
 
 /* The bucket to take from: after many turns of the heaviest one, each other bucket in its turn. At
