@@ -111,8 +111,9 @@ FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t l
 /* As ferry_cell_enqueue. It adds the data that the parcel has now: while the operation waits,
  * ferry_parcel_modify makes a copy. With FERRY_GIVE it takes the caller's hold now, and releases it
  * if the operation fails. With FERRY_KEEP, if the program ends its hold before the operation is
- * done, the operation ends with FERRY_EINVAL. ferry_quiesce waits for the operation. [app thread,
- * handlers | never blocks | does not poll] */
+ * done, the operation ends with FERRY_EINVAL. ferry_quiesce waits for the operation. A rank that
+ * closes or leaves does not, and cancels it in the end. [app thread, handlers | never blocks | does
+ * not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_enqueue_start(ferry *f, ferry_cell cell,
                                                       ferry_parcel parcel, ferry_hold hold,
                                                       const ferry_track *track);
@@ -170,7 +171,8 @@ typedef struct ferry_layout {
     const int *descriptor; /* of ferry_fields_copy (convert.h); NULL: copies all bytes unchanged */
     size_t length;         /* of `descriptor`, in integers */
     int conversion;        /* the sum of the ferry_conversion constants that apply */
-    size_t parcel_bytes;   /* ferry_cell_send: size of the parcel; 0: size of the source */
+    size_t parcel_bytes;   /* ferry_cell_send: size of the parcel; 0: size of the source. Without a
+                              descriptor it is at least that, and the other bytes are not set. */
 } ferry_layout;
 
 /* Copies `source` into a new parcel by `layout` (NULL: unchanged) and adds the parcel to the cell:

@@ -202,6 +202,9 @@ static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t 
 static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel,
                               fy_cell_request *request)
 {
+    if (request->hold != FERRY_GIVE && request->hold != FERRY_KEEP)
+        return fy_fail(c->f, FERRY_EINVAL, "%s: the hold is %d, expected FERRY_GIVE or FERRY_KEEP",
+                       call, (int)request->hold);
     request->name = parcel.word;
     request->parcel = fy_parcel_held(c, parcel.word);
     return request->parcel == NULL ? fy_parcel_refused(c->f, call, parcel.word) : 0;

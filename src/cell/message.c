@@ -7,14 +7,14 @@
 #include "cell/state.h"
 #include "core/fail.h"
 
-/* Copies by `layout`. If the parcel is smaller than its fields, that is an error of the caller. */
+/* Copies by `layout`. If the parcel is smaller than its fields, that is an error of the caller.
+ * Without a descriptor `room` is as large as the source. */
 static int cell_message_fill(ferry *f, void *target, size_t room, const void *source,
                              size_t size_bytes, const ferry_layout *layout)
 {
     if (layout == NULL || layout->descriptor == NULL) {
-        size_t size = room < size_bytes ? room : size_bytes;
-        if (size > 0)
-            memcpy(target, source, size);
+        if (size_bytes > 0)
+            memcpy(target, source, size_bytes);
         return 0;
     }
     /* The source is only read: extents have one type for both sides. */
@@ -29,6 +29,11 @@ int ferry_cell_send(ferry *f, ferry_cell cell, const void *source, size_t size_b
     if (source == NULL && size_bytes > 0)
         return fy_fail(f, FERRY_EINVAL, "cell_send: %zu bytes at NULL", size_bytes);
     size_t room = layout != NULL && layout->parcel_bytes != 0 ? layout->parcel_bytes : size_bytes;
+    if (room < size_bytes && layout->descriptor == NULL)
+        return fy_fail(
+            f, FERRY_EINVAL,
+            "cell_send: the parcel has %zu bytes, and the source %zu, with no descriptor", room,
+            size_bytes);
     ferry_parcel parcel;
     void *data;
     int error = ferry_parcel_create(f, room, &parcel, &data);
@@ -61,7 +66,6 @@ int ferry_cell_receive(ferry *f, ferry_cell cell, void *target, size_t *size_byt
     else
         error = cell_message_fill(f, target, plain ? size : room, data, size, layout);
     (void)ferry_parcel_release(f, parcel);
-    if (error == 0)
-        *size_bytes = size;
+    *size_bytes = size;
     return error;
 }

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "cell/state.h"
+#include "core/membership.h"
 #include "core/operation.h"
 #include "core/work.h"
 
@@ -22,7 +23,7 @@ static fy_pending *pending_of(fy_link *link)
  * cell, or both for room in it. */
 static bool is_after(const fy_pending *p, fy_cell_kind kind, ferry_cell cell)
 {
-    return p->cell.rank == cell.rank && p->cell.number == cell.number &&
+    return !p->owes && p->cell.rank == cell.rank && p->cell.number == cell.number &&
            (p->kind == FY_CELL_ENQ) == (kind == FY_CELL_ENQ);
 }
 
@@ -121,10 +122,9 @@ void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
     if (op == 0)
         return;
     fy_op_own(c->f, op, on_gone, p);
+    fy_op_lazy(c->f, op);
     if (p->kind == FY_CELL_ENQ)
         fy_pending_count(c, p);
-    else
-        fy_op_lazy(c->f, op);
 }
 
 int fy_pending_start(fy_cells *c, const fy_cell_request *request, fy_cell *cell, uint32_t op)
@@ -164,16 +164,14 @@ static int attempt(fy_cells *c, fy_pending *p)
 /* Does what can be done for `p`. Returns whether `p` has ended. */
 static bool advance(fy_cells *c, fy_pending *p)
 {
-    if (p->source >= 0) {
-        if (c->ops->members.peer(c->port, p->source) == FY_PEER_ALIVE)
-            return fy_remote_serve(c, p);
-        fy_pending_end(c, p, FERRY_EPEER);
-        return true;
-    }
+    /* The port may know that a rank has gone before its last frames are taken in. */
+    bool gone = fy_peer_is_gone(c->f, p->source >= 0 ? p->source : p->cell.rank);
+    if (p->source >= 0 && !gone)
+        return fy_remote_serve(c, p);
     int error = FERRY_EAGAIN;
-    if (p->queue != NULL && fy_queue_ready(p->queue, p->kind))
+    if (p->source < 0 && p->queue != NULL && fy_queue_ready(p->queue, p->kind))
         error = attempt(c, p);
-    if (error == FERRY_EAGAIN && c->ops->members.peer(c->port, p->cell.rank) != FY_PEER_ALIVE)
+    if (error == FERRY_EAGAIN && gone)
         error = FERRY_EPEER;
     if (error == FERRY_EAGAIN)
         return false;
@@ -190,13 +188,24 @@ static bool is_behind(const fy_cells *c, const fy_pending *p)
     return false;
 }
 
+/* A rank that closes or leaves waits for no room: the others may never make any. */
+static void give_up(fy_cells *c, fy_pending *p)
+{
+    if (!p->counted || p->op == 0)
+        return;
+    p->counted = false;
+    fy_work_finished(c->f, 1);
+}
+
 int fy_pending_advance(fy_cells *c)
 {
     int count = 0;
     for (fy_link *link = c->pending.next, *next; link != &c->pending; link = next) {
         fy_pending *p = pending_of(link);
         next = link->next;
-        if (p->queue == NULL || !is_behind(c, p))
+        if (fy_head_of(c->f)->ends)
+            give_up(c, p);
+        if (p->queue == NULL || p->owes || !is_behind(c, p))
             count += advance(c, p);
     }
     return count;
@@ -206,12 +215,9 @@ bool fy_pending_would_miss(fy_cells *c)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
         fy_pending *p = pending_of(link);
-        /* An operation that is done, and whose answer waits for memory, does not wait for a
-         * parcel. */
-        bool done = p->kind != FY_CELL_ENQ && p->parcel.word != 0;
-        if (p->queue == NULL || done || is_behind(c, p))
+        if (p->queue == NULL || (!p->owes && is_behind(c, p)))
             continue;
-        if (!fy_queue_await(c, p->queue, p->kind))
+        if (p->owes || !fy_queue_await(c, p->queue, p->kind))
             return true;
         p->noted = true;
     }

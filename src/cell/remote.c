@@ -181,20 +181,33 @@ int fy_remote_start(fy_cells *c, const fy_cell_request *request, const ferry_tra
 
 /* At the cell's rank. */
 
-static int remote_answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bool known)
+/* Answers, and ends the operation. Without memory for that the operation stays, and the next poll
+ * answers. */
+static bool remote_answer(fy_cells *c, fy_pending *p)
 {
-    fy_parcel *parcel = known || p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE
-                            ? NULL
-                            : fy_parcel_find(c, p->parcel.word);
+    bool takes = p->kind == FY_CELL_DEQ || p->kind == FY_CELL_READ;
+    bool known = takes && p->error == 0 && p->word != 0 && p->word == p->known;
+    fy_parcel *parcel = takes && !known ? fy_parcel_find(c, p->parcel.word) : NULL;
+    if (takes && !known && p->error == 0 && parcel == NULL)
+        p->error = FERRY_EINVAL; /* the program has overwritten its header */
     const fy_frame frame = {
         .kind = FY_KIND_CELL,
         .word_count = WORDS,
         .handler = FRAME_ANSWER,
-        .words = {p->number, (uint64_t)(int64_t)error, word, known},
+        .words = {p->number, (uint64_t)(int64_t)p->error, p->word, known},
         .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
     };
-    return cell_send_frame(c, p->source, &frame);
+    p->owes = cell_send_frame(c, p->source, &frame) == FERRY_ENOMEM;
+    if (!p->owes)
+        fy_pending_end(c, p, 0);
+    return !p->owes;
+}
+
+static void refuse(fy_cells *c, fy_pending *p, int error)
+{
+    p->error = error;
+    (void)remote_answer(c, p);
 }
 
 static uint64_t parcel_content(const fy_cells *c, uint64_t name)
@@ -229,18 +242,11 @@ static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
 
 bool fy_remote_serve(fy_cells *c, fy_pending *p)
 {
-    uint64_t word = 0;
-    int error = do_here(c, p, &word);
-    if (error == FERRY_EAGAIN && p->waits)
+    if (!p->owes)
+        p->error = do_here(c, p, &p->word);
+    if (p->error == FERRY_EAGAIN && p->waits)
         return false;
-    bool known = error == 0 && word != 0 && word == p->known && p->kind != FY_CELL_COUNT;
-    /* If there is no memory for the answer, the parcel that was taken stays with the request, and
-     * the next poll answers. */
-    if (remote_answer(c, p, error, word, known) == FERRY_ENOMEM && error == 0 &&
-        p->parcel.word != 0)
-        return false;
-    fy_pending_end(c, p, 0);
-    return true;
+    return remote_answer(c, p);
 }
 
 static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
@@ -261,8 +267,7 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
     if (p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE) {
         fy_parcel *parcel = fy_parcel_make(c, frame->size_bytes);
         if (parcel == NULL) {
-            (void)remote_answer(c, p, FERRY_ENOMEM, 0, false);
-            fy_pending_end(c, p, 0);
+            refuse(c, p, FERRY_ENOMEM);
             return FY_TAKEN;
         }
         if (frame->size_bytes > 0)
@@ -278,11 +283,9 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
         fy_pending *p = (fy_pending *)(void *)link;
-        bool taken = p->kind != FY_CELL_ENQ && p->parcel.word != 0;
-        if (p->source != source || p->number != frame->words[0] || taken)
+        if (p->source != source || p->number != frame->words[0] || p->owes)
             continue;
-        (void)remote_answer(c, p, FERRY_ECANCELED, 0, false);
-        fy_pending_end(c, p, 0);
+        refuse(c, p, FERRY_ECANCELED);
         return;
     }
 }

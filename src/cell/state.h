@@ -221,7 +221,9 @@ typedef struct fy_pending {
     bool noted;   /* this rank's bit was set in the cell */
     bool awaited; /* a call waits for `done`, and frees the record */
     bool done;
+    bool owes; /* it is done for another rank, but there was no memory for the answer */
     int error;
+    uint64_t word; /* of the answer */
 } fy_pending;
 
 /* A handler of a cell of this rank. */

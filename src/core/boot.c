@@ -93,6 +93,7 @@ static int run_and_close(ferry *f, const program *p)
     if (status != 0 && (status & 0xff) == 0)
         status = EXIT_FAILURE; /* the system keeps only 8 bits, which would mean success */
     if (f->left) {
+        fy_ops_cancel(f);
         fy_rank_destroy(f);
         return status;
     }

@@ -54,9 +54,8 @@ int ferry_leave(ferry *f)
     if (error != 0)
         return error;
     f->left = true;
-    if (f->kept_by_main)
-        return 0;
     fy_ops_cancel(f);
-    fy_rank_destroy(f);
+    if (!f->kept_by_main)
+        fy_rank_destroy(f);
     return 0;
 }

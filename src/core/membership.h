@@ -5,7 +5,7 @@
 #include "core/head.h"
 
 /* Whether `rank` has died or left, and everything it sent has been handled. */
-bool fy_peer_is_gone(const ferry *f, int rank);
+FY_SHARED bool fy_peer_is_gone(const ferry *f, int rank);
 
 /* The rank to ask in place of `rank`: its successor if it has left by ferry_leave, otherwise
  * `rank`. */
