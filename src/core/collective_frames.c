@@ -97,12 +97,15 @@ __attribute__((format(printf, 5, 6))) static int collective_fail(ferry *f, const
     return fy_fail(f, error, "collective %" PRIu32 "%s: %s", number, whose, text);
 }
 
-/* Writes an error text with both sides of a disagreement about call `number`. */
+/* A disagreement about call `number`: writes an error text with both sides. If one side is in
+ * ferry_quiesce, all ranks that are give it up. So one that has asked this rank may not be there.
+ */
 static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                             const abort_note *note)
 {
     char texts[2][CALL_TEXT];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
+    f->quiescence.doubted |= ((a->what | b->what) & FY_CALL_QUIESCES) != 0;
     collective_describe(a, texts[0], sizeof(texts[0]));
     collective_describe(b, texts[1], sizeof(texts[1]));
     const char *how = strcmp(texts[0], texts[1]) != 0 ? ""
@@ -152,14 +155,18 @@ void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_colle
 
 void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
 {
-    for (fy_collective *c = f->collectives.first; c != NULL; c = c->next)
-        if (c->error == 0 && c->group->id == 0 && (int32_t)(c->number - e->number) > 0 &&
-            c->group->dead < 0 && fy_group_place(c->group, rank) >= 0) {
-            const fy_collective_call call = {FY_CALL_QUIESCES | (e->closing ? FY_CALL_CLOSES : 0) |
-                                                 (e->returned ? FY_CALL_RETURNED : 0),
-                                             0, c->call.signature};
-            fy_collective_disagree(f, c, rank, &call);
-        }
+    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->error != 0 || c->group->id != 0 || (int32_t)(c->number - e->number) <= 0 ||
+            c->group->dead >= 0 || fy_group_place(c->group, rank) < 0)
+            continue;
+        const fy_collective_call call = {FY_CALL_QUIESCES | (e->closing ? FY_CALL_CLOSES : 0) |
+                                             (e->returned ? FY_CALL_RETURNED : 0),
+                                         0, c->call.signature};
+        fy_collective_disagree(f, c, rank, &call);
+        if (!c->by_board)
+            fy_collective_advance(f, c); /* this round may have been the last before a sleep */
+    }
 }
 
 /* A rank that gets this frame compares, now or when it makes the call (take, look_misfit). */
@@ -309,7 +316,7 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
 }
 
 /* Whether this rank would have to make the call that is given up, and does not because it is in
- * ferry_quiesce. */
+ * ferry_quiesce. The call counts as made, since all ranks have learned that it failed. */
 static bool fails_quiescence(ferry *f, const fy_frame *frame)
 {
     abort_note note;
@@ -318,9 +325,11 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
     memcpy(&note, frame->data, sizeof(note));
     if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0)
         return false;
-    const fy_group *group = group_of(&f->collectives, group_id(frame));
-    f->quiescence.error =
-        say_disagreement(f, group == NULL ? f->collectives.group : group, frame->aux, &note);
+    fy_group *group = group_of(&f->collectives, group_id(frame));
+    if (group == NULL)
+        group = f->collectives.group;
+    group->number = group->failed = frame->aux;
+    f->quiescence.error = say_disagreement(f, group, frame->aux, &note);
     return true;
 }
 

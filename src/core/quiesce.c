@@ -279,7 +279,8 @@ static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns, const fy_patience *
 static void tell_where(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    bool asked = is_asked(f); /* and not by a wave of an epoch that has ended by the board */
+    /* Not by a wave of an epoch that has ended by the board, or that was given up. */
+    bool asked = is_asked(f) && !q->doubted;
     if (q->here_ns == 0 || (!asked && f->head.ops->host.now(f->head.port) < q->here_ns))
         return;
     q->here_ns = 0;
@@ -360,6 +361,7 @@ static int quiesce_run(ferry *f)
         return error;
     if (f->quiescence.by_board)
         take_sent(f);
+    f->quiescence.doubted = false;
     fy_control_lock(f);
     if (!f->quiescence.by_board || f->quiescence.shifted)
         error = fy_wave_announce(f);
@@ -383,6 +385,16 @@ void fy_quiesce_fini(ferry *f)
     free(f->quiescence.members);
 }
 
+/* The others have not ended this epoch either if this rank was broken off, or learned that it has
+ * missed a collective. So the next call is for the same epoch. */
+static void give_up(ferry *f, int error)
+{
+    fy_work_stirs(f);
+    fy_control_lock(f);
+    f->quiescence.epoch -= error == FERRY_ECANCELED || error == f->quiescence.error;
+    fy_control_unlock(f);
+}
+
 int fy_quiesce(ferry *f, fy_doing doing)
 {
     fy_doing before = fy_account_enter(f, doing);
@@ -401,7 +413,7 @@ int fy_quiesce(ferry *f, fy_doing doing)
     fy_collectives_look_refused(f);
     int error = quiesce_run(f);
     if (error != 0)
-        fy_work_stirs(f);
+        give_up(f, error);
     f->quiescence.runs = false;
     fy_account_leave(f, before);
     return error;
@@ -421,13 +433,7 @@ int ferry_quiesce(ferry *f)
     f->quiescence.inside = true;
     error = fy_quiesce(f, FY_DOING_QUIESCE);
     f->quiescence.inside = f->quiescence.broken = false;
-    if (error == FERRY_ECANCELED) { /* the next call is for the same epoch */
-        fy_control_lock(f);
-        f->quiescence.epoch--;
-        fy_control_unlock(f);
-        return fy_fail(f, error, "quiesce: broken off");
-    }
-    return error;
+    return error == FERRY_ECANCELED ? fy_fail(f, error, "quiesce: broken off") : error;
 }
 
 void ferry_quiesce_break(ferry *f)

@@ -34,8 +34,10 @@ typedef struct fy_quiescence {
     int seen_rank;
     uint64_t seen_epoch, seen_mark;
     fy_elsewhere seen_there;
-    uint64_t
-        here_ns; /* when to tell the parent that this rank is here; 0: it was told. App thread */
+    /* here_ns: when to tell the parent that this rank is here; 0: it was told. doubted: ranks have
+     * given up an epoch, and one may not be where it has asked from. Application thread. */
+    uint64_t here_ns;
+    bool doubted;
 
     /* The shorter way (rest.c). on_board: this epoch may end by the board. by_board: it has.
      * looked: this rank has written there. come: members before this place have come to it.
