@@ -188,8 +188,8 @@ FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghost
  * operation that ends when ferry_mover_wait would return. If that operation is cancelled or times
  * out, the movement goes on: use ferry_mover_wait or ferry_mover_test to learn its end.
  * FERRY_ESTATE: it is in flight already, or blocks of its xarrays may be elsewhere
- * (ferry_blocks_send). FERRY_EPEER: a neighbour died. [app thread | never blocks]
- * kelp-data-mover.txt 2 (start). */
+ * (ferry_blocks_send): the message names one that is. FERRY_EPEER: a neighbour died. [app thread |
+ * never blocks] kelp-data-mover.txt 2 (start). */
 FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_track *track);
 
 /* Returns when all data for this rank have arrived and all data of this rank have been taken. If

@@ -25,6 +25,9 @@ typedef struct ferry_block_data {
     ferry_grid *grids; /* one for each xarray, in the order given, with ghost cells */
 } ferry_block_data;
 
+/* A set of blocks. While a mover of its xarrays is in flight on a rank, the blocks there rest:
+ * messages to them wait until it has ended, ferry_object_data gives NULL, and ferry_object_move
+ * returns FERRY_ENOENT. Their messages are handled by polls after that. */
 typedef struct ferry_blocks ferry_blocks;
 
 /* Makes an object of each block of the `count` arrays. They have the same floor plan (of shares:
@@ -43,8 +46,10 @@ FERRY_API FERRY_MUST_USE int ferry_blocks_create(ferry *f, ferry_xarray *const *
 FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t block);
 
 /* Sends `message` to the objects of the blocks that were here at the last ferry_blocks_settle.
- * Until the next ferry_blocks_settle blocks may be anywhere: the xarrays' movers cannot start, and
- * only handlers may use the grids. FERRY_ESTATE: a mover of the xarrays is in flight. Other errors
+ * Until the next one blocks may be anywhere: the xarrays' movers cannot start, and only handlers
+ * may use the grids. If handlers send to other blocks, call ferry_barrier between the last mover
+ * and this call: otherwise a block may get a message and move before its rank has started that
+ * mover, which then cannot start. FERRY_ESTATE: a mover of the xarrays is in flight. Other errors
  * as ferry_object_send without track. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry_message *message);
 

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "mover/bind/blocks.h"
 #include "mover/bind/link.h"
+#include "mover/geometry/array.h"
 #include "mover/geometry/fail.h"
 
 /* The head of a packed block. Its grids follow, dense. */
@@ -70,17 +71,35 @@ static bool is_named(const ferry_blocks *set, const ferry_block_data *block)
     return false;
 }
 
+void fy_block_free(ferry *f, ferry_block_data *block)
+{
+    for (uint32_t i = 0; i < block->count && (block->flags & FY_BLOCK_LENT) == 0; i++)
+        (void)ferry_free(f, block->grids[i].data);
+    (void)ferry_free(f, block);
+}
+
+/* Keeps a block that a mover in flight uses until that has ended. A block leaves then only if the
+ * program has called ferry_blocks_settle or ferry_leave too early. */
+static bool keep_block(ferry_blocks *set, ferry_block_data *block)
+{
+    if (fy_array_reserve((void **)&set->kept, &set->kept_capacity, set->kept_count + 1,
+                         sizeof *set->kept))
+        return false;
+    set->kept[set->kept_count++] = block;
+    return true;
+}
+
 /* Frees a block that has left, when its new rank has confirmed the move. That may be after
  * ferry_blocks_settle, when the xarrays no longer have its grids and movers run. */
 static void blocks_release(ferry *f, void *data)
 {
     ferry_block_data *block = data;
-    const ferry_blocks *set = set_of(f, block->set);
-    if (set != NULL && (block->flags & FY_BLOCK_LENT) == 0 && is_named(set, block))
+    ferry_blocks *set = set_of(f, block->set);
+    const bool named = set != NULL && (block->flags & FY_BLOCK_LENT) == 0 && is_named(set, block);
+    if (named)
         fy_blocks_set_unsettled(set, true);
-    for (uint32_t i = 0; i < block->count && (block->flags & FY_BLOCK_LENT) == 0; i++)
-        (void)ferry_free(f, block->grids[i].data);
-    (void)ferry_free(f, block);
+    if (!named || !fy_mover_any_in_flight(f, set->arrays) || !keep_block(set, block))
+        fy_block_free(f, block);
 }
 
 static ferry_block_data *make_data(const ferry_blocks *set, int32_t number)
@@ -185,6 +204,9 @@ static void free_set(ferry_blocks *set)
         }
     free(set->numbers);
     free(set->objects);
+    while (set->kept_count > 0)
+        fy_block_free(set->f, set->kept[--set->kept_count]);
+    free(set->kept);
     free(set->found);
     free(set->items);
     free(set);
@@ -203,6 +225,7 @@ static int make_set(ferry *f, ferry_xarray *const *arrays, size_t count, ferry_b
     if (set == NULL)
         return FERRY_ENOMEM;
     set->f = f;
+    fy_list_init(&set->held);
     set->count = blocks->numbers != NULL ? blocks->total : blocks->count;
     set->known_count = blocks->count;
     if (blocks->numbers != NULL) {
@@ -284,6 +307,8 @@ int ferry_blocks_create(ferry *f, ferry_xarray *const *arrays, size_t count, fer
         error = fy_blocks_name(set, 0);
     if (error == 0) {
         lend(set, false);
+        if (fy_mover_any_in_flight(f, set->arrays))
+            (void)fy_blocks_hold_all(set);
         *out = set;
     } else if (set != NULL) {
         if (set->items != NULL && set->arrays.count > 0)

@@ -35,13 +35,16 @@ struct ferry_blocks {
     ferry *f;
     uint32_t number;
     fy_arrays arrays;
-    size_t count;          /* of blocks */
-    int32_t *numbers;      /* with a share: the blocks whose objects are known, ascending */
-    ferry_object *objects; /* by block; with a share in the order of `numbers` */
-    size_t known_count;    /* of `objects` */
-    bool nameless;         /* the names could not be learnt */
-    fy_found *found;       /* at settling: the objects on this rank, by number */
-    ferry_xarray **items;  /* the arrays */
+    size_t count;            /* of blocks */
+    int32_t *numbers;        /* with a share: the blocks whose objects are known, ascending */
+    ferry_object *objects;   /* by block; with a share in the order of `numbers` */
+    size_t known_count;      /* of `objects` */
+    bool nameless;           /* the names could not be learnt */
+    fy_found *found;         /* at settling: the objects on this rank, by number */
+    fy_link held;            /* records of the objects that a mover in flight holds (hold.c) */
+    ferry_block_data **kept; /* blocks that have left, whose grids a mover in flight may use */
+    size_t kept_count, kept_capacity;
+    ferry_xarray **items; /* the arrays */
 };
 
 /* The region of a block. `first`: the region of its first grid, with ghost cells. */
@@ -60,6 +63,14 @@ ferry_object *fy_blocks_place(const ferry_blocks *set, int32_t number);
 
 /* Notes whether grids of the set may be elsewhere: then movers of its xarrays cannot start. */
 void fy_blocks_set_unsettled(const ferry_blocks *set, bool unsettled);
+
+/* Holds the objects of the blocks on this rank, unless it holds them already. FERRY_ESTATE: one is
+ * not at rest here; then it holds none. The second function lets them rest again. */
+int fy_blocks_hold_all(ferry_blocks *set);
+void fy_blocks_release_held(ferry_blocks *set);
+
+/* Frees the data of a block that has left, with its grids. */
+void fy_block_free(ferry *f, ferry_block_data *block);
 
 /* Learns the names of the objects of blocks that are elsewhere. Collective. If one rank passes an
  * `error`, all return one. FERRY_ENOMEM, FERRY_EPEER. */

@@ -342,6 +342,8 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
     size_t here = 0;
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "blocks_settle: not allowed inside a handler");
+    /* If a mover is in flight here, the call fails. Until then it waits for all messages. */
+    fy_blocks_release_held(set);
     do {
         int error = ferry_quiesce(f);
         if (error)

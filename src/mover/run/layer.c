@@ -198,6 +198,14 @@ static void movers_peer_gone(ferry *f, int rank)
             fy_movers_news(f);
 }
 
+/* Objects that are held could not go to other ranks. */
+static bool movers_leave(ferry *f, int successor)
+{
+    (void)successor;
+    fy_block_sets_leave(fy_movers_of(f));
+    return true;
+}
+
 static const fy_kind_info kind = {movers_deliver, NULL, "mover", 0};
 
 const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
@@ -208,7 +216,8 @@ const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
                                      .close = close_movers,
                                      .progress = movers_progress,
                                      .busy = movers_busy,
-                                     .peer_gone = movers_peer_gone};
+                                     .peer_gone = movers_peer_gone,
+                                     .leave = movers_leave};
 
 int fy_movers_enter(ferry_mover *m)
 {

@@ -315,6 +315,7 @@ void fy_mover_finish(ferry_mover *m)
         fy_mover_tell_loss(m);
     m->run.in_flight = false;
     fy_list_remove(&m->active);
+    fy_blocks_let_go(m);
     if (m->run.op != 0)
         fy_op_end(m->plan.f, m->run.op, m->run.error);
     m->run.op = 0;
@@ -337,14 +338,15 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
         return fy_fail(m->plan.f, FERRY_ESTATE, "mover_start: the mover is in flight");
     if (m->run.error)
         return report(m);
-    if (m->run.unsettled)
-        return fy_fail(m->plan.f, FERRY_ESTATE,
-                       "mover_start: blocks of its xarrays may be elsewhere; "
-                       "call ferry_blocks_settle first");
+    int error = m->run.unsettled ? fy_blocks_away(m) : fy_blocks_hold(m);
+    if (error)
+        return error;
     if (track != NULL) {
-        int error = fy_op_start(m->plan.f, track, ferry_rank(m->plan.f), 0, 0, &m->run.op);
-        if (error)
+        error = fy_op_start(m->plan.f, track, ferry_rank(m->plan.f), 0, 0, &m->run.op);
+        if (error) {
+            fy_blocks_let_go(m);
             return error;
+        }
         fy_op_aside(m->plan.f, m->run.op);
     }
     m->run.epoch++;

@@ -146,6 +146,18 @@ void fy_mover_finish(ferry_mover *m);
  * since the movement can go on or has ended. */
 bool fy_mover_would_miss(ferry_mover *m);
 
+/* Before a movement: blocks of its xarrays that are objects rest until the second function is
+ * called and no mover of their xarrays is in flight (hold.c). FERRY_ESTATE: a block is elsewhere.
+ */
+int fy_blocks_hold(const ferry_mover *m);
+void fy_blocks_let_go(const ferry_mover *m);
+
+/* Lets the blocks of all sets rest, although movers are in flight: this rank leaves. */
+void fy_block_sets_leave(const fy_movers *movers);
+
+/* Fails with FERRY_ESTATE, because blocks may be elsewhere. Names one that is. */
+int fy_blocks_away(const ferry_mover *m);
+
 /* Frees the sets of blocks that still exist. */
 void fy_block_sets_close(fy_movers *movers);
 
