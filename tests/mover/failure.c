@@ -227,13 +227,21 @@ static bool move_once(ferry_mover *m)
     return ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0;
 }
 
+/* Whether the movers can still move. A change of owners does not fail if one cannot follow; then it
+ * fails on both ranks when it moves. */
+static bool followed(ferry *f, const session *s)
+{
+    const bool first = worked(f, move_once(s->m) ? 0 : FERRY_ENOMEM);
+    return worked(f, move_once(s->sums) ? 0 : FERRY_ENOMEM) && first;
+}
+
 /* Settles until it works: what failed once is done by the next call, but for movers that could not
  * follow. */
 static bool settle(ferry *f, const session *s)
 {
-    if (worked(f, ferry_blocks_settle(s->set, NULL)))
-        return true;
-    return worked(f, ferry_blocks_settle(s->set, NULL)) && move_once(s->m) && move_once(s->sums);
+    if (!worked(f, ferry_blocks_settle(s->set, NULL)))
+        CHECK(ferry_blocks_settle(s->set, NULL) == 0);
+    return followed(f, s);
 }
 
 static bool change_owners(ferry *f, session *s)
@@ -241,7 +249,10 @@ static bool change_owners(ferry *f, session *s)
     int32_t owners[64];
     for (size_t i = 0; i < s->blocks.count; i++)
         owners[i] = (s->blocks.blocks[i].owner + 1) % ferry_ranks(f);
-    if (!worked(f, ferry_xarray_remap(s->x, owners)) || !move(f, s, 2))
+    const int before = s->x->blocks.blocks[0].owner;
+    const bool good = worked(f, ferry_xarray_remap(s->x, owners));
+    CHECK(s->shares || (s->x->blocks.blocks[0].owner == before) == !good);
+    if (!good || !followed(f, s) || !move(f, s, 2))
         return false;
     const ferry_message message = {.handler = s->handler};
     if (!worked(f, ferry_blocks_create(f, &s->x, 1, &s->set)))

@@ -191,7 +191,7 @@ static int follow_exchange(following *w)
     return error;
 }
 
-static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
+static void follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
 {
     following w = {.m = m, .arrays = arrays, .outcome = outcome};
     int error = follow_exchange(&w);
@@ -207,17 +207,14 @@ static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
         m->run.error = error;
         fy_handshakes_refuse(m->plan.f, m->number, error);
     }
-    return error;
 }
 
-int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome)
+void fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome)
 {
-    int error = 0;
-    for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
-        int followed = follow(m, arrays, outcome);
-        error = error ? error : followed;
-    }
-    return error;
+    for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;)
+        follow(m, arrays, outcome);
+    /* No rank goes on before all have followed. If a rank dies, its movers are lost already. */
+    (void)fy_mover_agree(f, 0);
 }
 
 bool fy_mover_any_in_flight(ferry *f, fy_arrays arrays)

@@ -10,8 +10,8 @@
 enum { FY_LOOK_NS = 50 * 1000 * 1000 };
 bool fy_mover_any_dead(ferry *f);
 
-/* Tells all ranks whether one has an error. Returns `error`; if it is 0 and another rank has one,
- * FERRY_EPEER or FERRY_EINVAL. Collective. */
+/* Tells all ranks whether one has an error. Returns `error`; if it is 0 and other ranks have one,
+ * the error of one of them. Collective. */
 int fy_mover_agree(ferry *f, int error);
 
 /* Connects the links. Sends to and waits for the neighbours alone. After an error it tells them. */
@@ -41,9 +41,9 @@ typedef struct fy_outcome {
 } fy_outcome;
 
 /* Changes the movers of `arrays` for the new owners, which the floor plans have already.
- * Collective. After an error each call on the movers concerned returns it, on this rank and
+ * Collective. If a mover cannot follow, each later call on it returns the error, on this rank and
  * others. */
-int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
+void fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
 
 /* Whether a mover of `arrays` is in flight. */
 bool fy_mover_any_in_flight(ferry *f, fy_arrays arrays);

@@ -39,7 +39,7 @@ static int decide_whole(const ferry_xarray *x, const int32_t *owners, fy_changes
         error = ferry_floorplan_copy(&x->blocks, out);
     for (size_t i = 0; i < out->count; i++)
         out->blocks[i].owner = owners[i];
-    return error;
+    return fy_mover_no_memory(x->f, error, "xarray_remap");
 }
 
 /* The same with a share. Collective, so a rank with an error takes part too. */
@@ -50,12 +50,14 @@ static int decide_share(int error, ferry_xarray *x, const int32_t *owners, fy_ch
     for (size_t i = 0; i < x->blocks.count && error == 0; i++)
         if (x->blocks.blocks[i].owner == self && owners[i] != self)
             error = fy_changes_add(changes, x->blocks.numbers[i], &x->blocks.blocks[i], owners[i]);
-    error = fy_changes_swap(x->f, error, changes);
+    error = fy_changes_swap(x->f, fy_mover_no_memory(x->f, error, "xarray_remap"), changes);
     if (error)
         return error;
     error = fy_changes_apply(x->f, &x->blocks, changes, out);
     /* The mover that moves the grids needs their old owners in the floor plan. */
-    return error ? error : fy_floorplan_learn(&x->blocks, changes);
+    return error
+               ? error
+               : fy_mover_no_memory(x->f, fy_floorplan_learn(&x->blocks, changes), "xarray_remap");
 }
 
 /* Gives the grids of blocks that stay to the new array, makes the others, and plans their moves. */
@@ -116,7 +118,7 @@ static int replace(int error, ferry_xarray *x, const int32_t *owners, fy_changes
         error = fy_xarray_make(x->f, &blocks, x->element_bytes, x->ghosts, next);
     ferry_floorplan_fini(&blocks);
     if (error == 0)
-        error = remap_prepare(x, *next, changes, &moves);
+        error = fy_mover_no_memory(x->f, remap_prepare(x, *next, changes, &moves), "xarray_remap");
     error = fy_mover_agree(x->f, error);
     if (error == 0)
         error = fy_mover_agree(x->f, carry(x, *next, &moves));
@@ -139,7 +141,7 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
         *x = *next;
         *next = old;
         const fy_outcome outcome = {.changes = &changes, .old = &next->blocks, .marks = marks};
-        error = fy_mover_agree(x->f, fy_mover_follow(x->f, self, &outcome));
+        fy_mover_follow(x->f, self, &outcome);
         fy_arrays_prune(x->f, self);
     } else if (next != NULL) {
         drop_grids(next, x);

@@ -298,15 +298,14 @@ static int agree_share(ferry_blocks *set, int error, size_t here, lists *next, f
     return error;
 }
 
-static int follow(ferry_blocks *set, const lists *old, const fy_changes *changes,
-                  ferry_floorplan *plans, bool *marks)
+static void follow(ferry_blocks *set, const lists *old, const fy_changes *changes,
+                   ferry_floorplan *plans, bool *marks)
 {
     const fy_outcome outcome = {.changes = changes, .old = plans, .marks = marks};
     for (size_t k = 0; k < set->arrays.count; k++)
         plans[k] = old[k].blocks;
-    int error = fy_mover_agree(set->f, fy_mover_follow(set->f, set->arrays, &outcome));
+    fy_mover_follow(set->f, set->arrays, &outcome);
     fy_arrays_prune(set->f, set->arrays);
-    return error;
 }
 
 /* Brings xarrays, floor plans and movers into line with the blocks in `found`. Collective. */
@@ -324,7 +323,7 @@ static int resettle(ferry_blocks *set, size_t here)
                                  : agree_share(set, error, here, next, &changes);
     if (error == 0) {
         take_lists(set, next, here);
-        error = follow(set, next, &changes, plans, marks);
+        follow(set, next, &changes, plans, marks);
     }
     drop_lists(next, set->arrays.count);
     free(changes.items);

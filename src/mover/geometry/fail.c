@@ -17,6 +17,11 @@ int fy_mover_fail(ferry *f, int error, const char *format, ...)
     return f == NULL ? fy_error_set(error, "%s", text) : fy_fail(f, error, "%s", text);
 }
 
+int fy_mover_no_memory(ferry *f, int error, const char *call)
+{
+    return error == FERRY_ENOMEM ? fy_mover_fail(f, error, "%s: no memory", call) : error;
+}
+
 int fy_mover_read(ferry *f, const char *who, const void *given, void *out, size_t size_bytes)
 {
     int error = given == NULL ? 0 : fy_sized_read(who, given, out, size_bytes);

@@ -10,6 +10,9 @@ enum { FY_REGION_TEXT = 320 };
 int fy_mover_fail(ferry *f, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* If `error` is FERRY_ENOMEM, sets the text to that of a `call` without memory. Returns `error`. */
+int fy_mover_no_memory(ferry *f, int error, const char *call);
+
 /* Reads a program's struct of options (base/sized.h) into `out`. `out` has the defaults before; it
  * keeps them if `given` is NULL or wrong. */
 int fy_mover_read(ferry *f, const char *who, const void *given, void *out, size_t size_bytes);
