@@ -235,12 +235,21 @@ static bool followed(ferry *f, const session *s)
     return worked(f, move_once(s->sums) ? 0 : FERRY_ENOMEM) && first;
 }
 
-/* Settles until it works: what failed once is done by the next call, but for movers that could not
- * follow. */
+/* Settles until it works: what failed once is done by the next call. All ranks get the same error
+ * and a message. A whole floor plan changes only if the call succeeds. */
 static bool settle(ferry *f, const session *s)
 {
-    if (!worked(f, ferry_blocks_settle(s->set, NULL)))
-        CHECK(ferry_blocks_settle(s->set, NULL) == 0);
+    const int before = s->x->blocks.blocks[0].owner;
+    size_t moved = 0;
+    int error = ferry_blocks_settle(s->set, &moved);
+    (void)worked(f, error);
+    if (error) {
+        CHECK(error == FERRY_ENOMEM && ferry_error_message(f)[0] != '\0');
+        CHECK(s->shares || s->x->blocks.blocks[0].owner == before);
+        CHECK(ferry_blocks_settle(s->set, &moved) == 0);
+    }
+    CHECK(moved == BLOCKS);
+    CHECK(s->shares || s->x->blocks.blocks[0].owner == (before + 1) % ferry_ranks(f));
     return followed(f, s);
 }
 

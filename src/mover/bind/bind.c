@@ -28,8 +28,8 @@ int fy_mover_agree(ferry *f, int error)
     int theirs = -(int)(worst >> 32);
     if (error || lost || theirs == 0)
         return error ? error : lost;
-    return fy_fail(f, theirs == FERRY_EPEER ? theirs : FERRY_EINVAL,
-                   "the call failed on rank %d: %s", (int)(uint32_t)worst, ferry_strerror(theirs));
+    return fy_fail(f, theirs, "the call failed on rank %d: %s", (int)(uint32_t)worst,
+                   ferry_strerror(theirs));
 }
 
 static int connect(ferry_mover *m)

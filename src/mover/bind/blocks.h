@@ -40,6 +40,7 @@ struct ferry_blocks {
     ferry_object *objects;   /* by block; with a share in the order of `numbers` */
     size_t known_count;      /* of `objects` */
     bool nameless;           /* the names could not be learnt */
+    uint64_t moved;          /* blocks, since the last settling that succeeded */
     fy_found *found;         /* at settling: the objects on this rank, by number */
     fy_link held;            /* records of the objects that a mover in flight holds (hold.c) */
     ferry_block_data **kept; /* blocks that have left, whose grids a mover in flight may use */

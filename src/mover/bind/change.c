@@ -10,6 +10,7 @@
 #include "mover/bind/exchange.h"
 #include "mover/bind/link.h"
 #include "mover/geometry/array.h"
+#include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 
 int fy_changes_add(fy_changes *list, int32_t number, const ferry_block *block, int to)
@@ -97,8 +98,8 @@ int fy_changes_swap(ferry *f, int error, fy_changes *list)
     size_t expected;
     bool *marks = fy_calloc((size_t)ferry_ranks(f), sizeof *marks);
     fy_exchange_begin(&x, f);
-    if (marks == NULL)
-        error = error ? error : FERRY_ENOMEM;
+    if (marks == NULL && error == 0)
+        error = fy_mover_no_memory(f, FERRY_ENOMEM, "change of owners");
     for (size_t i = 0; i < list->count && error == 0; i++)
         marks[other_of(&list->items[i], ferry_rank(f))] = true;
     error = fy_exchange_expect(&x, error, marks, &expected);
@@ -108,7 +109,7 @@ int fy_changes_swap(ferry *f, int error, fy_changes *list)
         error = error ? error : heard;
         if (error == 0)
             error = take_changes(&x, list);
-        error = fy_mover_agree(f, error);
+        error = fy_mover_agree(f, fy_mover_no_memory(f, error, "change of owners"));
     }
     fy_exchange_end(&x);
     free(marks);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "core/outgoing.h"
 #include "mover/bind/link.h"
+#include "mover/geometry/fail.h"
 
 void fy_exchange_begin(fy_exchange *x, ferry *f)
 {
@@ -21,7 +22,9 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
 {
     const int ranks = ferry_ranks(x->f);
     int64_t *counts = fy_calloc((size_t)ranks, sizeof *counts);
-    int failed = fy_mover_agree(x->f, error ? error : counts == NULL ? FERRY_ENOMEM : 0);
+    if (error == 0 && counts == NULL)
+        error = fy_mover_no_memory(x->f, FERRY_ENOMEM, "exchange with other ranks");
+    int failed = fy_mover_agree(x->f, error);
     for (int r = 0; r < ranks && failed == 0; r++)
         counts[r] = asked[r];
     if (failed == 0)

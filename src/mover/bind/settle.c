@@ -108,7 +108,7 @@ static int exchange_names(ferry_blocks *set, int error, bool *marks)
         error = error ? error : answered;
         if (error == 0)
             error = take_names(&x, set);
-        error = fy_mover_agree(set->f, error);
+        error = fy_mover_agree(set->f, fy_mover_no_memory(set->f, error, "names of blocks"));
     }
     fy_exchange_end(&x);
     return error;
@@ -124,7 +124,9 @@ int fy_blocks_name(ferry_blocks *set, int error)
                                        set->count);
     }
     bool *marks = fy_calloc((size_t)ferry_ranks(f), sizeof *marks);
-    error = exchange_names(set, error ? error : marks == NULL ? FERRY_ENOMEM : 0, marks);
+    if (marks == NULL)
+        error = FERRY_ENOMEM;
+    error = exchange_names(set, fy_mover_no_memory(f, error, "names of blocks"), marks);
     free(marks);
     set->nameless = error != 0;
     return error;
@@ -269,11 +271,13 @@ static int agree_whole(ferry_blocks *set, int error, size_t here, lists *next, f
         owners[b] = -1;
     for (size_t i = 0; i < here && error == 0; i++)
         owners[set->found[i].number] = ferry_rank(f);
-    error = fy_mover_agree(f, error);
+    error = fy_mover_agree(f, fy_mover_no_memory(f, error, "blocks_settle"));
     if (error == 0)
         error = ferry_allreduce(f, FERRY_INT32, FERRY_MAX, owners, owners, set->count);
-    if (error == 0)
-        error = fy_mover_agree(f, fy_changes_between(f, &set->items[0]->blocks, owners, changes));
+    if (error == 0) {
+        error = fy_changes_between(f, &set->items[0]->blocks, owners, changes);
+        error = fy_mover_agree(f, fy_mover_no_memory(f, error, "blocks_settle"));
+    }
     for (size_t k = 0; k < set->arrays.count && error == 0; k++)
         for (size_t b = 0; b < set->count; b++)
             next[k].blocks.blocks[b].owner = owners[b];
@@ -292,7 +296,7 @@ static int agree_share(ferry_blocks *set, int error, size_t here, lists *next, f
         if (found->settled != self)
             error = fy_changes_add(changes, found->number, &block, self);
     }
-    error = fy_changes_swap(set->f, error, changes);
+    error = fy_changes_swap(set->f, fy_mover_no_memory(set->f, error, "blocks_settle"), changes);
     for (size_t k = 0; k < set->arrays.count && error == 0; k++)
         error = fy_changes_apply(set->f, &set->items[k]->blocks, changes, &next[k].blocks);
     return error;
@@ -318,7 +322,7 @@ static int resettle(ferry_blocks *set, size_t here)
     bool *marks = fy_calloc((size_t)ferry_ranks(f), sizeof *marks);
     int error = 0;
     if (next == NULL || marks == NULL || plans == NULL)
-        error = fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory for %zu blocks", here);
+        error = FERRY_ENOMEM;
     error = set->numbers == NULL ? agree_whole(set, error, here, next, &changes)
                                  : agree_share(set, error, here, next, &changes);
     if (error == 0) {
@@ -360,11 +364,15 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
             return fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory");
     } while (sums[0] != set->count);
     int error = sums[1] + sums[5] > 0 ? resettle(set, here) : 0;
+    if (error == 0)
+        set->moved += sums[1];
     if (error == 0 && sums[1] + sums[4] > 0 && set->numbers != NULL)
         error = rename_all(set, here);
-    if (error == 0)
-        fy_blocks_set_unsettled(set, false);
-    if (error == 0 && moved != NULL)
-        *moved = (size_t)sums[1];
-    return error;
+    if (error)
+        return error;
+    fy_blocks_set_unsettled(set, false);
+    if (moved != NULL)
+        *moved = (size_t)set->moved;
+    set->moved = 0;
+    return 0;
 }
