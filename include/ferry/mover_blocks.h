@@ -54,7 +54,7 @@ FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t b
 FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry_message *message);
 
 /* Waits as ferry_quiesce does until all messages have been handled and no block is in flight. Then
- * updates the xarrays on every rank: `x->local`, `x->grids` and owners. Movers stay.
+ * updates the xarrays on every rank: `x->local`, `x->grids` and owners. Movers stay valid.
  * Collective. Sets `*moved` (if not NULL) to the number of blocks that changed owners since a call
  * last succeeded. FERRY_ESTATE: a mover is in flight on some rank. FERRY_ENOMEM, on all ranks:
  * movers cannot start until a call succeeds; with shares the xarrays may have changed, else not.

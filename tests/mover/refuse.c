@@ -95,6 +95,57 @@ static void mistakes(ferry *f)
     ferry_floorplan_fini(&blocks);
 }
 
+static void let_go(ferry *f, int source, const ferry_message *message)
+{
+    (void)source;
+    (void)message;
+    *(bool *)ferry_user_data(f) = true;
+}
+
+/* A rank that has bound its part may free all, even if its target still waits for a third rank. The
+ * target's bind works, and its start says that the source has gone. */
+static void source_goes(ferry *f, bool *gone, ferry_handler handler)
+{
+    const int64_t extent = 40000, half = 20000;
+    const int rank = ferry_rank(f);
+    ferry_floorplan blocks = {.dims = 1};
+    ferry_plan plan = {0};
+    ferry_mover *m = NULL;
+    *gone = false;
+    for (int i = 0; i < ferry_ranks(f); i++)
+        CHECK(ferry_floorplan_add(&blocks,
+                                  ferry_region_shift(ferry_region_sized(1, &extent),
+                                                     ferry_point_of(i * extent, 0, 0)),
+                                  i) == 0);
+    ferry_xarray *x = make_array(f, &blocks, ferry_point_all(0), false);
+    for (int i = 1; i < 3; i++) {
+        const ferry_region from = ferry_region_sized(1, &half);
+        CHECK(ferry_plan_copy(&plan, 0,
+                              ferry_region_shift(from, ferry_point_of((i - 1) * half, 0, 0)), i,
+                              ferry_region_shift(from, ferry_point_of(i * extent, 0, 0))) == 0);
+    }
+    CHECK(ferry_barrier(f) == 0);
+    while (rank == 2 && !*gone)
+        CHECK(ferry_wait(f, FERRY_FOREVER) >= 0);
+    CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
+    if (rank != 0)
+        CHECK(ferry_mover_free(m) == 0);
+    if (rank == 1) {
+        free_array(x);
+        CHECK(ferry_request_send(f, 2, &(ferry_message){.handler = handler}, NULL) == 0);
+    }
+    CHECK(ferry_barrier(f) == 0);
+    if (rank == 0) {
+        CHECK(ferry_mover_start(m, NULL) == FERRY_EPEER);
+        CHECK(strstr(ferry_error_message(f), "rank 1 has freed") != NULL);
+        CHECK(ferry_mover_start(m, NULL) == FERRY_EPEER && ferry_mover_free(m) == 0);
+    }
+    if (rank != 1)
+        free_array(x);
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
 /* Movers over indices. An error of one rank fails the call on all, and that rank says what it is.
  */
 static void bad_ghosts(ferry *f)
@@ -148,7 +199,13 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
+    bool gone;
+    ferry_handler handler;
+    ferry_user_data_set(f, &gone);
+    CHECK(ferry_handler_register(f, "let_go", let_go, &handler) == 0);
     mistakes(f);
+    if (ferry_ranks(f) > 2)
+        source_goes(f, &gone, handler);
     bad_ghosts(f);
     mistakes(f);
     return 0;

@@ -38,6 +38,11 @@ static int connect(ferry_mover *m)
     for (size_t i = 0; i < m->bound.in.end_count && error == 0; i++) {
         fy_link_end *end = &m->bound.in.ends[i];
         error = fy_link_connect(&m->plan, &m->bound, end);
+        if (error == FERRY_ENOENT) {
+            /* The source was bound, and has freed all. Its data never become ready. */
+            m->bound.orphan = end;
+            error = 0;
+        }
         if (error)
             error =
                 fy_fail(m->plan.f, error, "mover_bind: cannot open the link from rank %d: %s",

@@ -14,7 +14,8 @@ struct fy_mover_form {
     size_t (*bytes)(const fy_planned *plan, const fy_direction *direction, const fy_link_end *end);
     /* Makes the moves of an end whose copies travel packed, to or from its buffer. */
     int (*packed)(const fy_planned *plan, fy_bound *bound, fy_link_end *end, bool outward);
-    /* Makes the moves of an end that reads the grids its source offered. */
+    /* Makes the moves of an end that reads the grids its source offered. FERRY_ENOENT: the source
+     * has freed them. */
     int (*direct)(const fy_planned *plan, fy_bound *bound, fy_link_end *end);
     /* A hash of the copies of an end, which is the same at the other end. */
     uint64_t (*hash)(const fy_planned *plan, const fy_bound *bound, const fy_link_end *end,
@@ -38,7 +39,8 @@ void fy_direction_fini(fy_direction *direction);
 int fy_mover_open(const fy_planned *plan, fy_bound *bound);
 
 /* Makes the moves of an end in, when the handshake of its source has said which mode it has.
- * FERRY_EINVAL: its source offers other grids. FERRY_ENOMEM. */
+ * FERRY_EINVAL: its source offers other grids. FERRY_ENOENT: its source, which may have been bound
+ * long ago, has freed them. FERRY_ENOMEM. */
 int fy_link_connect(const fy_planned *plan, fy_bound *bound, fy_link_end *end);
 
 /* Movers over regions: all that comes before the handshakes. Keeps `entries` until fy_mover_link.

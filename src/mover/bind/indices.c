@@ -104,12 +104,13 @@ static int init_direct(const fy_planned *plan, fy_bound *bound, fy_link_end *end
     end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
-    if (grid == NULL || grid->element_bytes != plan->element_bytes ||
-        !fy_grid_is_known(plan->f, grid))
+    if (grid == NULL || grid->element_bytes != plan->element_bytes)
         return FERRY_EINVAL;
     for (size_t i = end->first; i < end->first + end->count; i++)
         if (!has_index(grid, bound->in.pairs[i].source))
             return FERRY_EINVAL;
+    if (!fy_grid_is_known(plan->f, grid))
+        return FERRY_ENOENT;
     return list_move(plan, &bound->axes, bound->in.pairs + end->first, end->count,
                      &plan->target_grid, grid, &end->moves[0]);
 }

@@ -166,8 +166,10 @@ static int init_direct(const fy_planned *plan, fy_bound *bound, fy_link_end *end
             grid = fy_link_offer(end, copy.source);
         block = copy.source;
         if (grid == NULL || grid->element_bytes != plan->target->element_bytes ||
-            !ferry_region_contains(grid->region, copy.from) || !fy_grid_is_known(plan->f, grid))
+            !ferry_region_contains(grid->region, copy.from))
             return FERRY_EINVAL;
+        if (!fy_grid_is_known(plan->f, grid))
+            return FERRY_ENOENT;
         int error = fy_move_init(&end->moves[i], &bound->axes, &copy,
                                  ferry_xarray_grid(plan->target, copy.target), grid, &plan->how);
         if (error)

@@ -135,8 +135,9 @@ typedef struct fy_bound {
     fy_retired *retired; /* the record that will keep `channels` after the mover disconnects */
     fy_ask *asks;        /* until binding is over */
     int ask_count;
-    int failed_rank; /* the rank on which binding failed first */
-    bool explained;  /* the error message says the cause already */
+    int failed_rank;           /* the rank on which binding failed first */
+    bool explained;            /* the error message says the cause already */
+    const fy_link_end *orphan; /* in: its source has freed its grids already; NULL: none */
 } fy_bound;
 
 /* The end of `rank`, or NULL. */

@@ -332,12 +332,25 @@ static int report(const ferry_mover *m)
                    "failed here or on a rank that it connects");
 }
 
+/* A source has freed the mover before this rank was bound. */
+static int lose_orphan(ferry_mover *m)
+{
+    m->run.error = FERRY_EPEER;
+    fy_mover_tell_loss(m);
+    return fy_fail(m->plan.f, m->run.error,
+                   "mover_start: rank %d has freed the grids that this mover reads, without a "
+                   "movement",
+                   m->bound.orphan->rank);
+}
+
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)
 {
     if (m->run.in_flight)
         return fy_fail(m->plan.f, FERRY_ESTATE, "mover_start: the mover is in flight");
     if (m->run.error)
         return report(m);
+    if (m->bound.orphan != NULL)
+        return lose_orphan(m);
     int error = m->run.unsettled ? fy_blocks_away(m) : fy_blocks_hold(m);
     if (error)
         return error;
