@@ -131,7 +131,8 @@ typedef struct ferry_mover_options {
     bool check; /* safety mode: a mover that copies also checks for overlaps (ferry_plan_check); one
                    that combines may have them. If the bind fails on one rank, it fails on all. The
                    same value on every rank */
-    bool messages; /* use messages even where memory is shared */
+    bool messages; /* use messages even where memory is shared. The same value on ranks that share
+                      copies */
     bool deferred; /* start copies nothing but small links on one node; polls, wait, or the thread
                       of ferry_background_begin copy the rest */
     size_t packet_bytes; /* about how many bytes a message has at most; 0: one message per pair of

@@ -95,6 +95,36 @@ static void mistakes(ferry *f)
     ferry_floorplan_fini(&blocks);
 }
 
+/* Rank 0 alone wants messages. If it has copies in common with rank 1 in one direction, or in both,
+ * the two are told. */
+static void ways(ferry *f)
+{
+    const int64_t extents[1] = {8 * ferry_ranks(f)};
+    ferry_floorplan blocks;
+    CHECK(ferry_floorplan_tile(ferry_region_sized(1, extents), ferry_point_all(8), &blocks) == 0);
+    CHECK(ferry_floorplan_map_block(&blocks, ferry_ranks(f)) == 0);
+    ferry_xarray *x = make_array(f, &blocks, ferry_point_all(0), false);
+    for (int both = 0; both < 2; both++) {
+        ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
+        ferry_plan plan = {0};
+        ferry_mover *m = NULL;
+        options.messages = ferry_rank(f) == 0;
+        for (int to = 0; to <= both; to++)
+            CHECK(ferry_plan_copy(&plan, to, blocks.blocks[to].region, 1 - to,
+                                  blocks.blocks[1 - to].region) == 0);
+        int error = ferry_mover_bind(f, &plan, x, x, &options, &m);
+        CHECK(error == (ferry_rank(f) < 2 ? FERRY_EINVAL : 0));
+        CHECK(ferry_rank(f) != 0 ||
+              strstr(ferry_error_message(f), "messages false, this rank true"));
+        CHECK(ferry_rank(f) != 1 ||
+              strstr(ferry_error_message(f), "messages true, this rank false"));
+        CHECK(ferry_mover_free(m) == 0);
+        ferry_plan_fini(&plan);
+    }
+    free_array(x);
+    ferry_floorplan_fini(&blocks);
+}
+
 static void let_go(ferry *f, int source, const ferry_message *message)
 {
     (void)source;
@@ -204,6 +234,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_user_data_set(f, &gone);
     CHECK(ferry_handler_register(f, "let_go", let_go, &handler) == 0);
     mistakes(f);
+    if (ferry_ranks(f) > 1)
+        ways(f);
     if (ferry_ranks(f) > 2)
         source_goes(f, &gone, handler);
     bad_ghosts(f);

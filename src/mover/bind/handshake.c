@@ -26,6 +26,7 @@
 typedef struct fy_handshake {
     uint64_t sent, expected; /* hashes of the copies to the receiver, and from it */
     uint64_t sent_count, expected_count;
+    uint64_t packed; /* whether the copies travel as messages */
 } fy_handshake;
 
 static fy_handshake handshake_of(const fy_link_end *in, const fy_link_end *out)
@@ -34,10 +35,12 @@ static fy_handshake handshake_of(const fy_link_end *in, const fy_link_end *out)
     if (out != NULL) {
         g.sent = out->hash;
         g.sent_count = out->count;
+        g.packed = out->mode == FY_LINK_MESSAGES;
     }
     if (in != NULL) {
         g.expected = in->hash;
         g.expected_count = in->count;
+        g.packed = in->mode == FY_LINK_MESSAGES;
     }
     return g;
 }
@@ -117,6 +120,17 @@ static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const 
                    theirs->expected_count);
 }
 
+/* Sets the error message: the two ends share memory, and only one uses messages. */
+static int differ_in_way(ferry_mover *m, int source, bool theirs, bool ours)
+{
+    static const char *const values[] = {"false", "true"};
+    m->bound.explained = m->run.error == 0;
+    return fy_fail(m->plan.f, FERRY_EINVAL,
+                   "mover_bind: rank %d has options.messages %s, this rank %s; expected the same "
+                   "on both",
+                   source, values[theirs], values[ours]);
+}
+
 /* Takes a handshake, in FY_STAGE_HANDSHAKE. */
 static void take_handshake(ferry_mover *m, int source, const uint64_t *words, const void *data,
                            size_t size_bytes)
@@ -134,6 +148,8 @@ static void take_handshake(ferry_mover *m, int source, const uint64_t *words, co
     else if (handshake.sent != ours.expected || handshake.expected != ours.sent ||
              (in == NULL && out == NULL))
         error = differ(m, source, &handshake, &ours);
+    else if ((handshake.packed != 0) != (ours.packed != 0))
+        error = differ_in_way(m, source, handshake.packed != 0, ours.packed != 0);
     else if (in != NULL && !in->has_handshake)
         error = take_offers(
             in, words,
