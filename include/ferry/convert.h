@@ -31,7 +31,8 @@ typedef struct ferry_extent {
  *     descriptor of the structure, with displacements from where each one begins,
  *
  * in bytes; elements of a field follow each other without gaps. FERRY_EINVAL: the descriptor is
- * malformed, nested deeper than 16, or names bytes outside source or target; nothing was copied.
+ * malformed, nested deeper than 16, names bytes outside source or target, or has structures that
+ * overlap in the target; nothing was copied.
  * FERRY_ERANGE: a long does not fit into 4 bytes; the target is undefined. [app thread, handlers |
  * never blocks] cds.txt 4 (copy). */
 FERRY_API FERRY_MUST_USE int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source,

@@ -89,8 +89,8 @@ static bool read_field(reader *r, field *out)
     return true;
 }
 
-/* Counts, displacements and strides are below 2^31, and an element reaches no further than the size
- * of memory. So these sums stay below 2^63. */
+/* Counts, displacements and strides are below 2^31, and an element reaches no further than 2^62. So
+ * these sums stay below 2^64. */
 static uint64_t span(uint64_t at, uint64_t count, uint64_t step, uint64_t element)
 {
     return count == 0 || element == 0 ? 0 : at + (count - 1) * step + element;
@@ -98,11 +98,15 @@ static uint64_t span(uint64_t at, uint64_t count, uint64_t step, uint64_t elemen
 
 static void reach_widen(reach *r, uint64_t source, uint64_t target)
 {
+    const uint64_t most = UINT64_C(1) << 62;
+    source = source < most ? source : most;
+    target = target < most ? target : most;
     r->source = source > r->source ? source : r->source;
     r->target = target > r->target ? target : r->target;
 }
 
-/* Checks a descriptor and moves `r` to its end. Recursion is bounded by DEPTH_MAX. */
+/* Checks a descriptor and moves `r` to its end. `room` NULL: the descriptor is of no element, so it
+ * may reach anywhere. Recursion is bounded by DEPTH_MAX. */
 static bool copy_measure(reader *r, int depth, const reach *room, reach *out)
 {
     *out = (reach){0};
@@ -117,13 +121,14 @@ static bool copy_measure(reader *r, int depth, const reach *room, reach *out)
         if (!read_field(r, &f))
             return false;
         element = (reach){f.source_step, f.target_step};
-        if (f.type == FERRY_STRUCT && !copy_measure(r, depth + 1, room, &element))
+        if (f.type == FERRY_STRUCT &&
+            !copy_measure(r, depth + 1, f.count == 0 ? NULL : room, &element))
             return false;
         if (f.count > 1 && element.target > f.target_step)
             return copy_refuse(r, "has structures that overlap in the target");
         reach_widen(out, span(f.source_at, f.count, f.source_step, element.source),
                     span(f.target_at, f.count, f.target_step, element.target));
-        if (out->source > room->source || out->target > room->target)
+        if (room != NULL && (out->source > room->source || out->target > room->target))
             return copy_refuse(r, "reaches beyond the source or the target");
     }
     return true;
@@ -189,8 +194,7 @@ static void skip(reader *r)
 static bool reader_is_empty(reader r)
 {
     reach out;
-    const reach all = {INT64_MAX, INT64_MAX};
-    return copy_measure(&r, 0, &all, &out) && out.target == 0;
+    return copy_measure(&r, 0, NULL, &out) && out.target == 0;
 }
 
 /* Carries out a checked descriptor, and moves `r` to its end. Returns false if a value does not

@@ -116,6 +116,18 @@ static const example examples[] = {
     /* nothing at all */
     {0, {0}, 1, {1}, 1, {0}, 1},
     {0, {1, 0, FERRY_INT64, 2000000000, 2000000000}, 5, {1}, 1, {0}, 1},
+    {0, {1, 0, FERRY_STRUCT, 0, 0, 8, 8, 1, 1, FERRY_DOUBLE, 0, 0}, 12, {1}, 4, {0}, 4},
+    /* no structure, whatever is in one; then a byte */
+    {0,
+     {2, 0,         FERRY_STRUCT, 0, 0, 8,         8,
+      1, INT32_MAX, FERRY_STRUCT, 0, 0, INT32_MAX, INT32_MAX,
+      1, 1,         FERRY_DOUBLE, 0, 0, 1,         FERRY_BYTE,
+      0, 0},
+     23,
+     {7},
+     4,
+     {7},
+     4},
 };
 
 static int copy(const example *e, unsigned char *target)
