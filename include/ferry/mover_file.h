@@ -14,8 +14,9 @@ extern "C" {
 #endif
 
 /* Writes `x` to the file `path`, which is replaced at the end. Collective: every rank calls it with
- * its part of the same xarray. Borrows all. FERRY_ESYSTEM: the system refused on some rank (see
- * ferry_error_message there); an earlier file of that name is unchanged. FERRY_ENOMEM. [app thread,
+ * its part of the same xarray. Borrows all. FERRY_ESYSTEM: the system refused on some rank, for
+ * example because there is no such folder (see ferry_error_message there). An earlier file of that
+ * name is unchanged. FERRY_ENOMEM. An error on one rank is one on all. [app thread,
  * not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_checkpoint_write(const ferry_xarray *x, const char *path);
 
@@ -48,9 +49,10 @@ typedef struct ferry_dataset {
 /* Writes `x` as one dataset of a new HDF5 file `path`, which replaces an earlier file at the end.
  * The dataset is the box that spans the blocks; they must cover this box and not overlap.
  * docs/reference/files.md has the format. `dataset` NULL: defaults. Collective; borrows all. Only
- * rank 0 calls the HDF5 library; all ranks write. FERRY_EINVAL: blocks or elements do not fit, or
- * another rank failed. FERRY_ENOTSUP: the plug-in for HDF5 is missing or does not work.
- * FERRY_ESYSTEM, FERRY_ENOENT, FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
+ * rank 0 calls the HDF5 library; all ranks write. FERRY_EINVAL: blocks or elements do not fit.
+ * FERRY_ENOTSUP: the plug-in for HDF5 is missing or does not work. FERRY_ESYSTEM and FERRY_ENOMEM
+ * as ferry_checkpoint_write. An error on one rank is one on all. [app thread, not in handlers |
+ * polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const char *path,
                                                  const ferry_dataset *dataset);
 

@@ -19,6 +19,14 @@ int fy_disk_refused(ferry *f, const char *who, const char *what, const char *pat
     return fy_mover_fail(f, error, "%s: cannot %s %s: %s", who, what, path, strerror(errno));
 }
 
+/* As fy_disk_refused for a file that is written: if the path does not exist, that is no file that
+ * is missing but a system that refuses. */
+static int unwritten(ferry *f, const char *who, const char *what, const char *path)
+{
+    (void)fy_disk_refused(f, who, what, path);
+    return FERRY_ESYSTEM;
+}
+
 /* Writes or reads all bytes. FERRY_EINVAL: the file ends before them. */
 static int transfer(int fd, char *at, size_t size_bytes, uint64_t offset, bool writes)
 {
@@ -62,7 +70,7 @@ int fy_disk_copy(const ferry_grid *target, const ferry_grid *source, ferry_regio
 static int name_file(ferry *f, const char *who, const char *temporary, const char *path)
 {
     if (rename(temporary, path) != 0)
-        return fy_disk_refused(f, who, "rename", temporary);
+        return unwritten(f, who, "rename", temporary);
     char *folder = fy_malloc(strlen(path) + 1);
     if (folder == NULL)
         return 0;
@@ -87,7 +95,7 @@ static int disk_create(ferry *f, const char *path, const fy_disk_writer *writer,
         return writer->create(writer->arg, path, number);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fy_disk_refused(f, writer->who, "create", path);
+        return unwritten(f, writer->who, "create", path);
     close(fd);
     return 0;
 }
@@ -96,10 +104,10 @@ static int disk_fill(ferry *f, const char *path, const fy_disk_writer *writer, u
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
-        return fy_disk_refused(f, writer->who, "open", path);
+        return unwritten(f, writer->who, "open", path);
     int error = writer->fill(writer->arg, fd, path, number);
     if (error == 0 && fsync(fd) != 0)
-        error = fy_disk_refused(f, writer->who, "write", path);
+        error = unwritten(f, writer->who, "write", path);
     close(fd);
     return error;
 }
