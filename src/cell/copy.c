@@ -22,6 +22,7 @@ typedef struct reader {
     const int *at, *end;
     int conversion;
     const char *wrong; /* NULL, or what is wrong */
+    const int *where;  /* the wrong word; `end`: words are missing */
 } reader;
 
 typedef struct field {
@@ -53,22 +54,33 @@ static uint32_t scalar_bytes(ferry_type type, int conversion, bool target)
     }
 }
 
-static bool copy_refuse(reader *r, const char *why)
+static bool copy_refuse(reader *r, const char *why, const int *where)
 {
-    if (r->wrong == NULL)
+    if (r->wrong == NULL) {
         r->wrong = why;
+        r->where = where;
+    }
     return false;
+}
+
+/* Whether none of `count` words is negative. */
+static bool are_natural(reader *r, const char *why, const int *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (words[i] < 0)
+            return copy_refuse(r, why, &words[i]);
+    return true;
 }
 
 /* Reads the words of one field. */
 static bool read_field(reader *r, field *out)
 {
     if (r->end - r->at < FIELD_WORDS)
-        return copy_refuse(r, "ends inside a field");
-    if (r->at[0] < 0 || r->at[2] < 0 || r->at[3] < 0)
-        return copy_refuse(r, "has a negative count or displacement");
+        return copy_refuse(r, "ends inside a field", r->end);
     if (r->at[1] < 0 || r->at[1] > FERRY_STRUCT)
-        return copy_refuse(r, "has an unknown type");
+        return copy_refuse(r, "has an unknown type", &r->at[1]);
+    if (!are_natural(r, "has a negative count or displacement", r->at, FIELD_WORDS))
+        return false;
     *out = (field){.count = (uint64_t)r->at[0],
                    .type = (ferry_type)r->at[1],
                    .source_at = (uint64_t)r->at[2],
@@ -80,9 +92,9 @@ static bool read_field(reader *r, field *out)
         return true;
     }
     if (r->end - r->at < STRUCT_WORDS)
-        return copy_refuse(r, "ends inside a structure");
-    if (r->at[0] < 0 || r->at[1] < 0)
-        return copy_refuse(r, "has a negative stride");
+        return copy_refuse(r, "ends inside a structure", r->end);
+    if (!are_natural(r, "has a negative stride", r->at, STRUCT_WORDS))
+        return false;
     out->source_step = (uint64_t)r->at[0];
     out->target_step = (uint64_t)r->at[1];
     r->at += STRUCT_WORDS;
@@ -111,13 +123,15 @@ static bool copy_measure(reader *r, int depth, const reach *room, reach *out)
 {
     *out = (reach){0};
     if (depth > DEPTH_MAX)
-        return copy_refuse(r, "is nested deeper than 16");
-    if (r->at == r->end || *r->at < 0)
-        return copy_refuse(r,
-                           r->at == r->end ? "ends before a field count" : "has a negative count");
+        return copy_refuse(r, "is nested deeper than 16", r->at);
+    if (r->at == r->end)
+        return copy_refuse(r, "ends before a field count", r->end);
+    if (!are_natural(r, "has a negative count", r->at, 1))
+        return false;
     for (int left = *r->at++; left > 0; left--) {
         field f;
         reach element;
+        const int *first = r->at;
         if (!read_field(r, &f))
             return false;
         element = (reach){f.source_step, f.target_step};
@@ -125,11 +139,12 @@ static bool copy_measure(reader *r, int depth, const reach *room, reach *out)
             !copy_measure(r, depth + 1, f.count == 0 ? NULL : room, &element))
             return false;
         if (f.count > 1 && element.target > f.target_step)
-            return copy_refuse(r, "has structures that overlap in the target");
+            return copy_refuse(r, "has structures that overlap in the target, by their stride",
+                               first + FIELD_WORDS + 1);
         reach_widen(out, span(f.source_at, f.count, f.source_step, element.source),
                     span(f.target_at, f.count, f.target_step, element.target));
         if (room != NULL && (out->source > room->source || out->target > room->target))
-            return copy_refuse(r, "reaches beyond the source or the target");
+            return copy_refuse(r, "reaches beyond the source or the target, with its count", first);
     }
     return true;
 }
@@ -238,10 +253,13 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
                         target.data == NULL ? 0 : target.size_bytes};
     reach out;
     if (copy_measure(&r, 0, &room, &out) && r.at != r.end)
-        (void)copy_refuse(&r, "goes on after its last field");
+        (void)copy_refuse(&r, "goes on after its last field", r.at);
+    if (r.wrong != NULL && r.where == r.end)
+        return fy_fail(f, FERRY_EINVAL, "fields_copy: the descriptor %s (it has %zu words)",
+                       r.wrong, length);
     if (r.wrong != NULL)
-        return fy_fail(f, FERRY_EINVAL, "fields_copy: the descriptor %s (word %td of %zu)", r.wrong,
-                       r.at - descriptor, length);
+        return fy_fail(f, FERRY_EINVAL, "fields_copy: the descriptor %s (word %td of %zu is %d)",
+                       r.wrong, r.where - descriptor, length, *r.where);
     r.at = descriptor;
     if (out.target > 0 && !copy(&r, target.data, source.data))
         return fy_fail(f, FERRY_ERANGE, "fields_copy: a long does not fit into 4 bytes");

@@ -172,6 +172,29 @@ static void test_longs_that_do_not_fit(void **state)
     }
 }
 
+/* Goal: an error says which word is wrong, and its value. */
+static void test_errors_name_the_word(void **state)
+{
+    (void)state;
+    static const struct {
+        example e;
+        const char *says;
+    } cases[] = {
+        {{0, {1, 1, 77, 0, 0}, 5, {0}, 8, {0}, 8}, "unknown type (word 2 of 5 is 77)"},
+        {{0, {1, 1, FERRY_BYTE, 0, -3}, 5, {0}, 8, {0}, 8}, "displacement (word 4 of 5 is -3)"},
+        {{0, {1, 9, FERRY_BYTE, 0, 0}, 5, {0}, 8, {0}, 8}, "its count (word 1 of 5 is 9)"},
+        {{0, {1, 1, FERRY_BYTE, 0}, 4, {0}, 8, {0}, 8}, "inside a field (it has 4 words)"},
+        {{0, {1, 2, FERRY_STRUCT, 0, 0, 4, 3, 1, 1, FERRY_INT32, 0, 0}, 12, {0}, 8, {0}, 8},
+         "by their stride (word 6 of 12 is 3)"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unsigned char target[24];
+        assert_int_equal(copy(&cases[i].e, target), FERRY_EINVAL);
+        if (strstr(ferry_error_message(job.f[0]), cases[i].says) == NULL)
+            fail_msg("case %zu: \"%s\"", i, ferry_error_message(job.f[0]));
+    }
+}
+
 /* Goal: malformed descriptors are refused before anything is written. Method: one of each kind. */
 static void test_hostile_descriptors_are_refused(void **state)
 {
@@ -258,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy_gives_the_computed_bytes),
         cmocka_unit_test(test_longs_that_do_not_fit),
+        cmocka_unit_test(test_errors_name_the_word),
         cmocka_unit_test(test_hostile_descriptors_are_refused),
         cmocka_unit_test(test_random_descriptors_stay_inside),
         cmocka_unit_test(test_transtab_between_equals),
