@@ -257,6 +257,7 @@ static void mistakes(ferry *f, state *s)
     CHECK(strstr(ferry_error_message(f), "array 1 is in a set") != NULL);
     arrays[1] = s->beside;
     CHECK(ferry_blocks_create(f, arrays, 2, &none) == FERRY_EINVAL && none == NULL);
+    CHECK(strstr(ferry_error_message(f), "array 1 is given twice") != NULL);
     CHECK(ferry_xarray_remap(s->x, owners) == FERRY_EINVAL);
     CHECK(strstr(ferry_error_message(f), "objects") != NULL);
     CHECK(ferry_object_is_none(ferry_blocks_object(s->set, -1)));

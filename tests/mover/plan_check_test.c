@@ -292,17 +292,17 @@ static void test_plan_check_finds_every_misfit(void **state)
         {no_target, "entry 1: no target block 4 of 4"},
         {source_outside, "entry 1: source region [-1:2,0:2] is not inside block 0"},
         {target_outside, "entry 1: target region [10:12,0:22] is not inside block 2"},
-        {empty, "entry 1: source region"},
+        {empty, "entry 1: source region [0:-1,0:2] is empty"},
         {other_dims, "entry 1: target region"},
         {other_size, "entry 1: source block 0 on [0:2,0:2] does not fit target block 2"},
-        {axis_twice, "entry 1: source block 0"},
-        {axis_beyond, "entry 1: source block 0"},
-        {no_ratio, "entry 1: source block 0"},
+        {axis_twice, "entry 1: axis[1] is 0; expected each of 0 to 1 once"},
+        {axis_beyond, "entry 1: axis[0] is 2; expected each of 0 to 1 once"},
+        {no_ratio, "entry 1: ratio[0] is 0; expected 1 or more"},
         {sample_short, "entry 1: source block 0"},
         {sample_between, "entry 1: source block 0"},
         {coarse_long, "entry 1: source block 0"},
         {sample_far, "entry 1: source block 0"},
-        {no_relation, "entry 1: source block 0"},
+        {no_relation, "entry 1: relation 4; expected FERRY_PLAIN (0) to FERRY_COARSEN (3)"},
     };
     const ferry_point none = ferry_point_all(0);
     ferry_floorplan blocks;

@@ -182,9 +182,12 @@ static int check_arrays(ferry *f, ferry_xarray *const *arrays, size_t count)
         return fy_mover_fail(f, FERRY_EINVAL, "blocks_create: no arrays");
     for (size_t i = 0; i < count; i++) {
         const ferry_xarray *x = arrays[i];
-        if (x->borrowed || x->mobile || fy_arrays_have((fy_arrays){.items = arrays, .count = i}, x))
+        const bool twice = fy_arrays_have((fy_arrays){.items = arrays, .count = i}, x);
+        if (x->borrowed || x->mobile || twice)
             return fy_mover_fail(f, FERRY_EINVAL, "blocks_create: array %zu %s", i,
-                                 x->borrowed ? "has grids of the caller's" : "is in a set already");
+                                 twice         ? "is given twice"
+                                 : x->borrowed ? "has grids of the caller's"
+                                               : "is in a set already");
         if (!same_plan(arrays[0], x))
             return fy_mover_fail(f, FERRY_EINVAL,
                                  "blocks_create: array %zu has another floor plan than the first",

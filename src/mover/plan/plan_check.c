@@ -24,7 +24,10 @@ static int check_end(const checker *c, size_t entry, int32_t block, const ferry_
                              c->blocks->numbers != NULL ? " in this rank's share" : "");
     const ferry_region *own = &named->region;
     ferry_region grid = ferry_region_grow(*own, c->ghosts);
-    if (r->dims != own->dims || ferry_region_is_empty(*r) || !ferry_region_contains(grid, *r))
+    if (r->dims == own->dims && ferry_region_is_empty(*r))
+        return fy_mover_fail(c->f, FERRY_EINVAL, "plan: entry %zu: %s region %s is empty", entry,
+                             c->end, fy_region_show(r).text);
+    if (r->dims != own->dims || !ferry_region_contains(grid, *r))
         return fy_mover_fail(c->f, FERRY_EINVAL,
                              "plan: entry %zu: %s region %s is not inside block %d %s with ghosts "
                              "%s",
@@ -44,20 +47,15 @@ static bool suffices(const ferry_plan_entry *copy, int d, int64_t extent)
     return extent == (copy->relation == FERRY_REFINE ? (phase + count - 1) / ratio + 1 : count);
 }
 
+/* Whether the two regions of an entry fit, whose axes are good. */
 static bool copy_fits(const ferry_plan_entry *copy)
 {
-    unsigned seen = 0;
-    if (copy->relation > FERRY_COARSEN)
-        return false;
     if (copy->from.dims != copy->to.dims)
         return copy->relation == FERRY_PLAIN &&
                ferry_region_size(copy->from) == ferry_region_size(copy->to);
     bool same = true, ordered = true;
     for (int d = 0; d < copy->to.dims; d++) {
         int a = copy->axis[d];
-        if (a < 0 || a >= copy->to.dims || (seen & (1u << a)) || copy->ratio[d] < 1)
-            return false;
-        seen |= 1u << a;
         ordered &= a == d;
         int64_t extent = (int64_t)ferry_region_extent(copy->from, a);
         if (copy->relation == FERRY_COARSEN) {
@@ -73,8 +71,34 @@ static bool copy_fits(const ferry_plan_entry *copy)
                     ferry_region_size(copy->from) == ferry_region_size(copy->to));
 }
 
+/* Checks the axes and ratios of an entry between regions of the same dimensions. */
+static int check_axes(ferry *f, const ferry_plan_entry *copy, size_t i)
+{
+    unsigned seen = 0;
+    for (int d = 0; d < copy->to.dims && copy->from.dims == copy->to.dims; d++) {
+        const int a = copy->axis[d];
+        if (a < 0 || a >= copy->to.dims || (seen & (1u << a)))
+            return fy_mover_fail(f, FERRY_EINVAL,
+                                 "plan: entry %zu: axis[%d] is %d; expected each of 0 to %d once",
+                                 i, d, a, copy->to.dims - 1);
+        if (copy->ratio[d] < 1)
+            return fy_mover_fail(f, FERRY_EINVAL,
+                                 "plan: entry %zu: ratio[%d] is %d; expected 1 or more", i, d,
+                                 copy->ratio[d]);
+        seen |= 1u << a;
+    }
+    return 0;
+}
+
 int fy_plan_check_entry(ferry *f, const ferry_plan_entry *copy, size_t i)
 {
+    if (copy->relation > FERRY_COARSEN)
+        return fy_mover_fail(f, FERRY_EINVAL,
+                             "plan: entry %zu: relation %d; expected FERRY_PLAIN (%d) to "
+                             "FERRY_COARSEN (%d)",
+                             i, (int)copy->relation, FERRY_PLAIN, FERRY_COARSEN);
+    if (check_axes(f, copy, i))
+        return FERRY_EINVAL;
     if (copy_fits(copy))
         return 0;
     return fy_mover_fail(f, FERRY_EINVAL,
