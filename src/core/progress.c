@@ -122,6 +122,7 @@ static int run_self(ferry *f)
         if (fy_data_deliver(f, packet->rank, &packet->frame) == FY_LEAVE) {
             packet->next = f->self.head;
             f->self.head = packet;
+            f->self.bytes += fy_packet_bytes(packet);
             if (f->self.tail == NULL)
                 f->self.tail = packet;
             break;

@@ -14,6 +14,7 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/kinds.h"
+#include "core/membership.h"
 #include "core/operation.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
@@ -215,6 +216,8 @@ static int keep_paced(ferry *f, int rank, const fy_frame *frame, const char *cal
 
 int fy_paced_keep(ferry *f, int rank, const fy_frame *frame)
 {
+    if (fy_peer_is_gone(f, rank)) /* frames that wait for it would be dropped without a word */
+        return port_failed(f, rank, FERRY_EPEER);
     fy_work_stirs(f);
     return f->head.profile != NULL ? send_counted(f, rank, frame, NULL, keep_paced)
                                    : keep_paced(f, rank, frame, NULL);

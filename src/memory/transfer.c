@@ -243,8 +243,10 @@ static int move_put(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
         fy_memory_copy_counted(f, &piece, FY_PROFILE_PUT);
     if (error == 0 && what->remote != NULL)
         error = send_call(f, rank, &o);
-    else if (error == 0 && direct)
+    if (error == 0 && what->remote == NULL && direct) {
+        fy_op_submitted(f, op);
         fy_op_end(f, op, 0);
+    }
     return error;
 }
 

@@ -40,12 +40,14 @@ static bool held_tell(ferry *f, fy_held *held, int tokens)
     return true;
 }
 
-/* Ranks have come or gone: all ranks forget all earlier tokens. */
-static void renew(ferry *f)
+/* Ranks have come or gone: all ranks forget all earlier tokens. `ahead`: a rank that has learned of
+ * it has an epoch that is so much later than this one's. */
+static void renew(ferry *f, int ahead)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
-    uint32_t epoch = fy_peer_shifts(f);
+    uint32_t known = store->epoch + (uint32_t)(ahead > 0 ? ahead : 0), epoch = fy_peer_shifts(f);
     size_t index = 0;
+    epoch = epoch > known ? epoch : known;
     if (store->epoch == epoch)
         return;
     for (fy_held *h; (h = fy_table_next(&store->held, &index)) != NULL;)
@@ -58,7 +60,7 @@ void fy_held_settle(ferry *f, bool give)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
     size_t index = 0;
-    renew(f);
+    renew(f, 0);
     store->unsettled = false;
     for (fy_held *h; (h = fy_table_next(&store->held, &index)) != NULL;) {
         bool over = is_over(f, h);
@@ -104,7 +106,7 @@ static void mark(ferry *f, fy_queued_message *queued)
 void fy_held_mark(ferry *f, const fy_record *record)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
-    renew(f);
+    renew(f, 0);
     store->round++;
     each(f, record, mark);
 }
@@ -124,7 +126,7 @@ static void let_go(ferry *f, fy_queued_message *queued)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
     fy_held *held = queued->token ? fy_held_of(store, queued->envelope.origin) : NULL;
-    if (held == NULL || held->tokens == 0)
+    if (held == NULL || held->tokens == 0 || queued->token_epoch != (uint16_t)store->epoch)
         return;
     held->tokens--;
     store->tokens--;
@@ -141,7 +143,7 @@ static void take_token(ferry *f, fy_queued_message *queued)
     fy_message_store *store = &fy_objects_of(f)->messages;
     if (!queued->token)
         return;
-    renew(f);
+    renew(f, (int16_t)(queued->token_epoch - (uint16_t)store->epoch));
     queued->token = false;
     if (queued->token_epoch != (uint16_t)store->epoch)
         return;

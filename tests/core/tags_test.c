@@ -201,6 +201,26 @@ static void test_tags_kept_are_bounded_and_told(void **state)
     f->options.waiting_bytes = limit_before;
 }
 
+/* Goal: requests to oneself that find no room among those kept are counted until they are taken. */
+static void test_tags_of_requests_to_oneself(void **state)
+{
+    enum { COUNT = 8 };
+    (void)state;
+    ferry *f = job.f[0];
+    const ferry_message m = {.handler = note, .tag = OTHER, .data = data, .size_bytes = DATA_BYTES};
+    size_t limit_before = f->options.waiting_bytes;
+    f->options.waiting_bytes = 2 * DATA_BYTES;
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(ferry_request_send(f, 0, &m, NULL), 0);
+    for (int i = 0; i < COUNT; i++)
+        (void)ferry_poll_tag(f, WANTED);
+    assert_int_equal(ferry_poll_tag(f, WANTED), FERRY_EAGAIN);
+    f->options.waiting_bytes = limit_before;
+    job_settle(&job);
+    assert_int_equal(entry_count, COUNT);
+    assert_int_equal(f->self.bytes, 0);
+}
+
 /* Goal: who wants to know that a request has arrived is told when it is kept, who wants to know
  * that its handler has returned is not. Also of one that cannot run. */
 static void test_tags_kept_requests_have_arrived(void **state)
@@ -483,6 +503,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_TWO(test_tags_are_found_after_many_others),
         WITH_TWO(test_tags_kept_are_bounded_and_told),
+        WITH_TWO(test_tags_of_requests_to_oneself),
         WITH_TWO(test_tags_kept_requests_have_arrived),
         cmocka_unit_test(test_tags_kept_messages_have_arrived),
         WITH_TWO(test_tags_put_is_answered_before_its_handler),

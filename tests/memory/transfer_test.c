@@ -173,6 +173,31 @@ static void test_transfer_runs_handlers_in_order(void **state)
 }
 
 /* Goal: on the rank itself it works alike. */
+static void submitted(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)arg;
+    steps[step_count++] =
+        (step){'s', ferry_rank(f), receipt->rank, NULL, receipt->size_bytes, 0, 0};
+}
+
+/* Goal: a put without handlers tells that its source is free before it has ended, whoever copies.
+ */
+static void test_transfer_tells_that_its_source_is_free(void **state)
+{
+    ferry_track track = tracked;
+    (void)state;
+    track.submitted = submitted;
+    for (int shared = 0; shared < 2; shared++) {
+        unsigned char *far = target_of(shared != 0);
+        const ferry_transfer what = {.target = far, .source = near_memory, .size_bytes = SIZE};
+        step_count = 0;
+        assert_int_equal(put_run(1, &what, &track), 0);
+        job_settle(&job);
+        expect("sc");
+        drop_target(far);
+    }
+}
+
 static void test_transfer_on_the_rank_itself(void **state)
 {
     (void)state;
@@ -504,6 +529,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_JOB(test_transfer_runs_handlers_in_order),
+        WITH_JOB(test_transfer_tells_that_its_source_is_free),
         WITH_JOB(test_transfer_on_the_rank_itself),
         WITH_JOB(test_transfer_that_fails_runs_nothing),
         WITH_JOB(test_transfer_applies_the_tag_of_a_poll),
