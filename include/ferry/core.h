@@ -221,7 +221,7 @@ typedef struct ferry_track {
 /* The states of an operation: the papers' status. */
 typedef enum ferry_op_status {
     FERRY_OP_NONE,    /* no operation: none has begun, or its end was taken */
-    FERRY_OP_PENDING, /* it has not ended */
+    FERRY_OP_PENDING, /* it has not ended, or a poll has still to report its end */
     FERRY_OP_ENDED,   /* it has ended; ferry_op_test and ferry_op_wait take its end */
 } ferry_op_status;
 
@@ -252,7 +252,8 @@ FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 typedef struct ferry_message {
     ferry_handler handler;
     uint8_t word_count; /* 0 to FERRY_WORDS_MAX */
-    int32_t tag;        /* for ferry_poll_tag; 0 if it does not matter; not FERRY_ANY_TAG */
+    int32_t tag; /* for ferry_poll_tag; 0 if it does not matter; FERRY_ANY_TAG: only polls for every
+                    tag run it */
     uint64_t words[FERRY_WORDS_MAX];
     const void *data; /* in a handler: borrowed, 8-byte aligned, gone when the handler returns */
     size_t size_bytes;

@@ -48,7 +48,7 @@ FERRY_API int ferry_memory_unregister(ferry *f, void *base);
  * shared heap, the copy is done on return. Else borrows `source`, or with `track` keeps it until
  * submitted. If the target keeps earlier requests for another tag, the data arrive after those
  * (docs/messages.md). FERRY_ERANGE, here or by `track`: the target range is not inside one
- * allocation or registration there. FERRY_EINVAL: no such rank, or NULL. Other errors as
+ * allocation or registration there. FERRY_EINVAL: no such rank, or no `source`. Other errors as
  * ferry_request_send. Without `track` a later failure is logged. [app thread, handlers | as
  * ferry_request_send] dmcs.txt 3.4. */
 FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const void *source,
