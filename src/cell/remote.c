@@ -199,9 +199,10 @@ static bool remote_answer(fy_cells *c, fy_pending *p)
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
     };
     p->owes = cell_send_frame(c, p->source, &frame) == FERRY_ENOMEM;
-    if (!p->owes)
-        fy_pending_end(c, p, 0);
-    return !p->owes;
+    if (p->owes)
+        return false;
+    fy_pending_end(c, p, 0);
+    return true;
 }
 
 static void refuse(fy_cells *c, fy_pending *p, int error)
