@@ -252,8 +252,7 @@ FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 typedef struct ferry_message {
     ferry_handler handler;
     uint8_t word_count; /* 0 to FERRY_WORDS_MAX */
-    int32_t tag; /* for ferry_poll_tag; 0 if it does not matter; FERRY_ANY_TAG: only polls for every
-                    tag run it */
+    int32_t tag;        /* for ferry_poll_tag; FERRY_ANY_TAG: only polls for all tags run it */
     uint64_t words[FERRY_WORDS_MAX];
     const void *data; /* in a handler: borrowed, 8-byte aligned, gone when the handler returns */
     size_t size_bytes;
