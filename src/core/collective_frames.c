@@ -20,6 +20,7 @@
 #include "core/membership.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/work.h"
 
 /* The tag of a frame that ends the call with an error; words[1] holds it. Data: a note, or with
  * TAG_REFUSE the reason. */
@@ -116,14 +117,27 @@ static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                            note->ranks[0], texts[0], note->ranks[1], texts[1], how);
 }
 
+/* A disagreement is work until it has come to all ranks: no ferry_quiesce ends before, and ranks
+ * that missed the call count it. */
+static bool is_disagreement(const fy_frame *frame)
+{
+    return frame->tag == TAG_ABORT && frame->size_bytes == sizeof(abort_note);
+}
+
 /* Dead ranks need not be told. So a failed send is no error, and the rank's error text stays. */
 static void collective_send_all(ferry *f, const fy_group *group, const fy_frame *frame)
 {
     char text[FY_ERROR_BYTES];
     memcpy(text, f->error_text, sizeof(text));
-    for (int i = 0; i < group->size; i++)
-        if (i != group->self)
-            (void)fy_send(f, FY_DATA, fy_group_rank(group, i), frame);
+    for (int i = 0; i < group->size; i++) {
+        int rank = fy_group_rank(group, i);
+        if (i == group->self)
+            continue;
+        if (is_disagreement(frame))
+            (void)fy_join_word(f, rank, frame);
+        else
+            (void)fy_send(f, FY_DATA, rank, frame);
+    }
     memcpy(f->error_text, text, sizeof(text));
 }
 
@@ -320,7 +334,7 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
 static bool fails_quiescence(ferry *f, const fy_frame *frame)
 {
     abort_note note;
-    if (frame->size_bytes != sizeof(note) || !f->quiescence.runs)
+    if (!is_disagreement(frame) || !f->quiescence.runs)
         return false;
     memcpy(&note, frame->data, sizeof(note));
     if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0)
@@ -368,7 +382,7 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
     fy_loss_note(f, FERRY_EINVAL, "%s", f->error_text);
 }
 
-fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
+static fy_verdict deliver_part(ferry *f, int source, const fy_frame *frame)
 {
     fy_collectives *all = &f->collectives;
     if (frame->word_count != FY_CALL_WORDS) {
@@ -394,6 +408,17 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
     fy_packet_fill(packet, source, FY_DATA, frame);
     fy_queue_push(&all->early, packet);
     return FY_TAKEN;
+}
+
+fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    bool works = is_disagreement(frame);
+    if (works && fy_peer_of(f, source) == NULL)
+        return FY_LEAVE;
+    fy_verdict verdict = deliver_part(f, source, frame);
+    if (works && verdict == FY_TAKEN)
+        (void)fy_work_comes(f, source); /* there is a record */
+    return verdict;
 }
 
 /* Whether a frame that came early belongs to a call that no longer runs. */
