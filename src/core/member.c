@@ -54,6 +54,8 @@ int ferry_leave(ferry *f)
     if (error != 0)
         return error;
     f->left = true;
+    if (fy_trace_file_write(f) != 0)
+        fy_log(f, "leave: %s", f->error_text);
     fy_ops_cancel(f);
     if (!f->kept_by_main)
         fy_rank_destroy(f);

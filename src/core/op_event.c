@@ -46,8 +46,9 @@ static void op_explain(const ferry *f, const fy_op_record *record, char *text)
     switch (r->error) {
     case FERRY_EPEER:
         snprintf(text, REASON_BYTES, "rank %d %s", r->rank,
-                 r->rank == f->head.rank ? "needs a rank that is gone"
-                                         : fy_peer_outcome(f, r->rank));
+                 f->head.ops->members.peer(f->head.port, r->rank) == FY_PEER_ALIVE
+                     ? "needs a rank that is gone"
+                     : fy_peer_outcome(f, r->rank));
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,

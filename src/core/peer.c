@@ -48,7 +48,7 @@ int fy_peers_init(ferry *f)
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->head.ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
     f->head.peer_pages = fy_calloc(pages, sizeof(*f->head.peer_pages));
-    peers->going = fy_calloc(5 * fy_set_words(f->head.ranks) + FY_OUTCOME_BYTES / sizeof(uint64_t),
+    peers->going = fy_calloc(6 * fy_set_words(f->head.ranks) + FY_OUTCOME_BYTES / sizeof(uint64_t),
                              sizeof(uint64_t));
     if (f->head.peer_pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
@@ -56,7 +56,8 @@ int fy_peers_init(ferry *f)
     peers->absent = peers->gone + fy_set_words(f->head.ranks);
     peers->awaited = peers->absent + fy_set_words(f->head.ranks);
     peers->ready = peers->awaited + fy_set_words(f->head.ranks);
-    peers->outcome = (char *)(peers->ready + fy_set_words(f->head.ranks));
+    peers->unseen = peers->ready + fy_set_words(f->head.ranks);
+    peers->outcome = (char *)(peers->unseen + fy_set_words(f->head.ranks));
     int starting = f->info.starting != 0 ? f->info.starting : f->head.ranks;
     peers->shifts = f->head.rank >= starting;
     for (int rank = starting; rank < f->head.ranks; rank++) {
@@ -165,21 +166,25 @@ uint32_t fy_peer_shifts(const ferry *f)
     return (uint32_t)f->peers.shifts;
 }
 
-/* A rank that was absent has joined, or never will: `died`. */
-static void peer_settle(ferry *f, int rank, bool died)
+/* A rank that was absent has joined. It may have gone again, or have gone before it opened Ferry:
+ * ports tell the same. Each rank counts both, and then buries it, so that all agree on the shifts.
+ * The program hears of it if the rank lives, has sent something or was asked for. */
+static void peer_settle(ferry *f, int rank, bool lives)
 {
     fy_peers *peers = &f->peers;
+    const fy_member_ops *members = &f->head.ops->members;
     bool awaited = fy_set_has(peers->awaited, rank);
+    bool heard = lives || (members->silent != NULL && !members->silent(f->head.port, rank));
     fy_set_remove(peers->absent, rank);
     fy_set_remove(peers->awaited, rank);
     peers->absent_count--;
-    if (!died) {
-        fy_set_remove(peers->going, rank);
-        fy_set_remove(peers->gone, rank);
-        peers->gone_count--;
-        peers->gone_mark -= mark_of(rank);
-        peers->shifts++;
-        fy_quiesce_members_changed(f);
+    fy_set_remove(peers->going, rank);
+    fy_set_remove(peers->gone, rank);
+    peers->gone_count--;
+    peers->gone_mark -= mark_of(rank);
+    peers->shifts++;
+    fy_quiesce_members_changed(f);
+    if (lives) {
         fy_quiesce_tell(f, rank);
         fy_leave_tell(f, rank);
         fy_join_tell(f, rank);
@@ -187,15 +192,13 @@ static void peer_settle(ferry *f, int rank, bool died)
     /* Starting a rank counts as work. It ends only now, when the set of ranks has changed. */
     if (awaited)
         f->head.work_finished++;
-    if (awaited && died)
-        fy_loss_of_rank(f, rank, true);
-    if (!died || awaited)
-        peer_tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
-    if (died)
-        peer_forget(f, rank); /* it may have joined and gone without being noticed here */
+    if (heard)
+        peer_tell(f, (ferry_peer_event){.rank = rank, .joined = true});
+    else if (!awaited)
+        fy_set_add(peers->unseen, rank);
 }
 
-/* Returns how many have come. Outside of a poll it also counts those that never will. */
+/* Returns how many have come. Outside of a poll it also counts those that have gone again. */
 static int look_for_newcomers(ferry *f, bool polling)
 {
     fy_peers *peers = &f->peers;
@@ -206,7 +209,7 @@ static int look_for_newcomers(ferry *f, bool polling)
         fy_peer_state state = f->head.ops->members.peer(f->head.port, rank);
         if (state == FY_PEER_ABSENT || (polling && state != FY_PEER_ALIVE))
             continue;
-        peer_settle(f, rank, state != FY_PEER_ALIVE);
+        peer_settle(f, rank, state == FY_PEER_ALIVE);
         count++;
     }
     return count;
@@ -267,7 +270,9 @@ static void bury(ferry *f, int rank)
     peers->shifts++;
     fy_layers_due(f);
     bool died = f->head.ops->members.peer(f->head.port, rank) == FY_PEER_DEAD;
-    fy_loss_of_rank(f, rank, died);
+    bool seen = !fy_set_has(peers->unseen, rank);
+    if (seen)
+        fy_loss_of_rank(f, rank, died);
     fy_collectives_lose(f, rank, died);
     fy_ops_fail_peer(f, rank, died);
     fy_mail_peer_gone(f, rank);
@@ -276,7 +281,8 @@ static void bury(ferry *f, int rank)
         if (fy_layer_at(i)->peer_gone != NULL)
             fy_layer_at(i)->peer_gone(f, rank);
     fy_layers_members(f);
-    peer_tell(f, (ferry_peer_event){.rank = rank, .died = died});
+    if (seen)
+        peer_tell(f, (ferry_peer_event){.rank = rank, .died = died});
     peer_forget(f, rank);
 }
 

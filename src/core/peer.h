@@ -29,6 +29,7 @@ typedef struct fy_peers {
     uint64_t *absent;       /* of those, the ones that have not joined */
     uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
     uint64_t *ready;        /* those that have joined and take objects (join.c) */
+    uint64_t *unseen;       /* those that were gone when this rank learned of them */
     char *outcome;          /* FY_OUTCOME_BYTES, for fy_peer_outcome */
     int absent_count;
     int gone_count;
