@@ -32,16 +32,17 @@ static int make_leaves(ferry *f)
                                     ranks * (2 * sizeof(uint32_t) + sizeof(*f->head.successors)));
     if (l == NULL)
         return FERRY_ENOMEM;
-    uint64_t *sets = (uint64_t *)(l + 1);
-    uint32_t *promised = (uint32_t *)(sets + 6 * words);
-    f->head.successors = (int32_t *)(promised + 2 * ranks);
+    uint64_t *set = (uint64_t *)(l + 1);
+    l->leaving = set;
+    l->waiting = set += words;
+    l->asked[FY_LEAVE_ASKS] = set += words;
+    l->answered[FY_LEAVE_ASKS] = set += words;
+    l->asked[FY_LEAVE_NAMES] = set += words;
+    l->answered[FY_LEAVE_NAMES] = set += words;
+    l->promised = (uint32_t *)(set + words);
+    l->last = l->promised + ranks;
+    f->head.successors = (int32_t *)(l->last + ranks);
     memset(f->head.successors, -1, ranks * sizeof(*f->head.successors));
-    *l = (fy_leaves){.leaving = sets,
-                     .waiting = sets + words,
-                     .asked = {sets + 2 * words, sets + 3 * words},
-                     .answered = {sets + 4 * words, sets + 5 * words},
-                     .promised = promised,
-                     .last = promised + ranks};
     f->leaves = l;
     f->head.due |= FY_DUE_ALWAYS;
     return 0;
@@ -215,9 +216,8 @@ static bool layers_leave(ferry *f, int successor)
 /* If the successor has changed, tells all ranks. */
 static void name_anew(ferry *f)
 {
-    fy_leaves *l = f->leaves;
-    for (size_t i = 0; i < fy_set_words(f->head.ranks); i++)
-        l->asked[FY_LEAVE_NAMES][i] = l->answered[FY_LEAVE_NAMES][i] = 0;
+    /* The answers come behind (make_leaves). */
+    memset(f->leaves->asked[FY_LEAVE_NAMES], 0, 2 * fy_set_words(f->head.ranks) * sizeof(uint64_t));
 }
 
 /* Whether nothing that came before the answers is left to handle. */
@@ -228,30 +228,43 @@ static bool leave_is_empty(ferry *f)
            fy_rank_is_drained(f);
 }
 
-/* Returns when no rank needs this one any more. Returns immediately if no rank is left that could
- * take over its data. */
+/* Refuses what others send from now on, unless one has come that this rank has not asked. */
+static bool shut(ferry *f)
+{
+    return f->head.ops->members.shut(f->head.port, f->peers.changes_seen);
+}
+
+/* Returns when no rank needs this one any more, and none can send to it. Waits for no objects and
+ * messages if no rank is left that could take them. */
 static void part(ferry *f)
 {
     fy_patience patience = {0};
-    for (int named = -1;; fy_progress_wait(f, FERRY_FOREVER, &patience)) {
+    int named = -1, successor;
+    for (;; fy_progress_wait(f, FERRY_FOREVER, &patience)) {
         fy_peers_look(f);
         if (!all_answered(f, FY_LEAVE_ASKS, (int)f->collectives.group->number, -1))
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
-        int successor = stands ? named : fy_peer_taker(f, f->head.rank);
+        successor = stands ? named : fy_peer_taker(f, f->head.rank);
         /* Without a successor this rank does not wait for objects. Two leaving ranks may have sent
          * each other objects whose type the other does not know: these never arrive. */
-        if (successor < 0)
-            return;
-        if (!all_came(f) || !layers_leave(f, successor))
-            continue;
-        if (successor != named)
-            name_anew(f);
-        named = successor;
-        if (all_answered(f, FY_LEAVE_NAMES, successor, successor) &&
-            all_answered(f, FY_LEAVE_NAMES, successor, -1) && leave_is_empty(f))
-            return;
+        if (successor >= 0) {
+            if (!all_came(f) || !layers_leave(f, successor))
+                continue;
+            if (successor != named)
+                name_anew(f);
+            named = successor;
+            if (!all_answered(f, FY_LEAVE_NAMES, successor, successor) ||
+                !all_answered(f, FY_LEAVE_NAMES, successor, -1) || !leave_is_empty(f))
+                continue;
+        }
+        if (shut(f))
+            break;
     }
+    /* Handles all that was sent before. No answers come any more. */
+    while (successor >= 0 &&
+           (f->head.ops->transport.pending(f->head.port, FY_DATA) || f->head.slow_lanes != 0))
+        fy_progress_wait(f, FERRY_FOREVER, &patience);
 }
 
 int fy_leave(ferry *f)

@@ -6,7 +6,9 @@
  * 2. Its layers give their data, and all they know, to one successor.
  * 3. It names the successor, first to the successor itself. Each rank answers, and from then on
  * asks the successor instead.
- * 4. It handles the frames that came before the answers, and closes its port.
+ * 4. It handles the frames that came before the answers, and shuts its port (fy_member_ops.shut).
+ * If a rank has joined meanwhile, the port does not shut, and that rank is asked too. Behind that
+ * it handles what was sent before. Later frames are refused with FERRY_EPEER.
  *
  * A rank that joins meanwhile is asked like the others. The rank that has taken it in tells it
  * which successor has which handover. A successor may leave too, to a successor of its own. It has

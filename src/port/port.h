@@ -29,7 +29,7 @@
 #define FY_TRANSPORT_VERSION 3
 #define FY_HOST_VERSION 4
 #define FY_HEAP_VERSION 2
-#define FY_MEMBERS_VERSION 4
+#define FY_MEMBERS_VERSION 5
 #define FY_DIAGNOSIS_VERSION 2
 #define FY_FRAME_WORDS 4
 /* For alloc and keep_for: the block stays until free_gone, after its rank has gone. */
@@ -341,6 +341,13 @@ typedef struct fy_member_ops {
      * Only `close` may follow. Returns whether it did. NULL: no rank joins by itself. [application
      * thread] */
     bool (*withdraw)(fy_port *port);
+
+    /* Shuts this rank: what others send from now on fails with FERRY_EPEER. Those that come later
+     * send it nothing at all. It does not shut unless `changes` is still the number that the client
+     * saw last: then it returns false, and the client looks at the others again. Frames that were
+     * sent before still come: `pending` says when there are no more. Only polls, sends and `close`
+     * may follow. NULL: `leaves` is false. [application thread] */
+    bool (*shut)(fy_port *port, uint32_t changes);
 } fy_member_ops;
 
 /* Diagnosis: what a rank tells about itself. Only `doing` and `name_handler` are required. */

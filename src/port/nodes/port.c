@@ -312,6 +312,13 @@ static void nodes_end_quietly(fy_port *port)
         p->near->ops->members.end_quietly(p->near);
 }
 
+/* Ranks that join on other nodes are not held off. */
+static bool nodes_shut(fy_port *port, uint32_t changes)
+{
+    fy_port *near = port_of(port)->near;
+    return near->ops->members.shut(near, changes);
+}
+
 static bool nodes_silent(fy_port *port, int rank)
 {
     nodes_port *p = port_of(port);
@@ -386,6 +393,7 @@ const fy_port_ops fy_nodes_ops = {
             .silent = nodes_silent,
             .outcome = nodes_outcome,
             .end_quietly = nodes_end_quietly,
+            .shut = nodes_shut,
         },
     .diagnosis =
         {

@@ -15,7 +15,7 @@
 #include "port/shm/shm.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 10
+#define SHM_VERSION 11
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -32,6 +32,10 @@ typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
  * or the relay's own place. Set before any rank joins. */
 #define SHM_FAR 0x200u
 #define SHM_STATE_MASK 0xffu
+/* The high bits of `state` if this rank takes nothing more from others, and of `events` if those
+ * who come have to say so there. Many bits: a program may overwrite both words. */
+#define SHM_SHUT 0xa5bu
+#define SHM_SHUT_SHIFT 20
 
 typedef struct shm_header {
     uint64_t magic;

@@ -278,9 +278,7 @@ static __attribute__((noinline)) int find_outbox(shm_port *p, fy_thread thread, 
         open_outbox(p, channel, (uint32_t)rank);
     /* relaxed: a send that just misses a death is like one just before it */
     *state = atomic_load_explicit(&(*out)->target->state, memory_order_relaxed);
-    if ((*state & SHM_STATE_MASK) == SHM_JOINED)
-        return 0;
-    uint32_t told = shm_state_in(*state);
+    uint32_t told = *state >> SHM_SHUT_SHIFT == SHM_SHUT ? SHM_LEFT : shm_state_in(*state);
     if (told == SHM_JOINED || (told == SHM_ABSENT && (uint32_t)rank < p->segment->starting))
         return 0;
     /* Nobody tells this rank of a state that was overwritten: it looks at the others again. */

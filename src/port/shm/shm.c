@@ -47,6 +47,19 @@ static bool shm_withdraw(fy_port *port)
     return true;
 }
 
+/* A rank that joins counts in the events of all before it sends (fy_controls_tell). So either this
+ * rank knows of it, or it learns there that this rank is shut. */
+static bool shm_shut(fy_port *port, uint32_t changes)
+{
+    const uint32_t shut = SHM_SHUT << SHM_SHUT_SHIFT;
+    shm_rank *self = state_of(port)->self;
+    /* seq_cst, both: before the look at what has come. The count begins anew, so it has room. */
+    if (!atomic_compare_exchange_strong(&self->events, &changes, shut))
+        return false;
+    atomic_fetch_or(&self->state, shut);
+    return true;
+}
+
 static void shm_close(fy_port *port)
 {
     shm_port *p = state_of(port);
@@ -288,6 +301,7 @@ static const fy_port_ops shm_ops = {
             .outcome = shm_outcome,
             .end_quietly = shm_end_quietly,
             .withdraw = shm_withdraw,
+            .shut = shm_shut,
         },
     .diagnosis =
         {

@@ -107,8 +107,11 @@ __attribute__((cold)) void fy_controls_tell(void *base, uint32_t ranks)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         shm_rank *peer = rank_at(base, i);
-        /* seq_cst: after the changes to see, and before the look at sleeping threads */
-        atomic_fetch_add(&peer->events, 1);
+        /* seq_cst: after the changes to see, and before the look at sleeping threads. The caller
+         * may have joined just now. Then it has to find this rank shut, which may be about to say
+         * so itself. */
+        if (atomic_fetch_add(&peer->events, 1) >> SHM_SHUT_SHIFT == SHM_SHUT)
+            atomic_fetch_or(&peer->state, SHM_SHUT << SHM_SHUT_SHIFT);
         fy_rouse(&peer->app_asleep);
         fy_rouse(&peer->helper_asleep);
     }

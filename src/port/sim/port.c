@@ -32,6 +32,16 @@ static void sim_end_quietly(fy_port *port)
     fy_sim_rank_of(port)->quiet = true;
 }
 
+static bool sim_shut(fy_port *port, uint32_t changes)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor_sync(fy_actor_enter(rank));
+    /* relaxed: there is one thread */
+    rank->shut = atomic_load_explicit(&rank->world->changes, memory_order_relaxed) == changes;
+    fy_actor_leave(rank);
+    return rank->shut;
+}
+
 static void sim_query(const fy_port *port, fy_port_info *info)
 {
     const fy_sim_rank *rank = fy_sim_rank_of(port);
@@ -58,7 +68,7 @@ static int sim_send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, i
     if (block && fy_blocks_owner(&world->blocks, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
     fy_actor *actor = fy_actor_enter(source);
-    if (world->ranks[target].seen != FY_PEER_ALIVE) {
+    if (world->ranks[target].seen != FY_PEER_ALIVE || world->ranks[target].shut) {
         fy_actor_leave(source);
         return FERRY_EPEER;
     }
@@ -186,7 +196,7 @@ static bool sim_pending(fy_port *port, fy_lane lane)
     if (may_yield(rank, actor, lane))
         fy_actor_sync(actor);
     fy_actor_leave(rank);
-    return rank->inbox[lane].first != NULL;
+    return rank->inbox[lane].first != NULL || (rank->shut && rank->incoming != 0);
 }
 
 static void *sim_alloc(fy_port *port, size_t size_bytes, int keeper)
@@ -470,6 +480,7 @@ const fy_port_ops fy_sim_ops = {
             .abort = sim_abort,
             .outcome = sim_outcome,
             .end_quietly = sim_end_quietly,
+            .shut = sim_shut,
         },
     .diagnosis =
         {

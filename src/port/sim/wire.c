@@ -28,6 +28,7 @@ static void wire_settle(fy_channel *channel, fy_cargo *cargo)
     if (cargo->settled)
         return;
     cargo->settled = true;
+    channel->target->incoming--;
     if (--channel->source->undelivered == 0 && channel->source->state == FY_PEER_LEFT)
         fy_world_tell(channel->source);
 }

@@ -126,11 +126,13 @@ struct fy_sim_rank {
     uint16_t handler;
     bool finished, asked;
     bool quiet; /* no rank waits to be told that it leaves */
+    bool shut;  /* it takes nothing more from others */
     _Alignas(FY_LINE_BYTES) fy_inbox inbox[FY_LANES];
     uint64_t in_free_ns[FY_LANES];
     _Alignas(FY_LINE_BYTES) fy_actor actors[FY_THREADS];
     uint64_t out_free_ns[FY_LANES];
     uint64_t undelivered;        /* how many cargoes it has sent that are not settled */
+    uint64_t incoming;           /* how many that were sent to it are not settled */
     uint64_t quantum_ns;         /* how often its helper looks; 0: a control frame wakes it */
     uint32_t slow;               /* factor of the cost of receiving */
     fy_sim_rank *notice_next;    /* in the list of ranks whose state must be told */
