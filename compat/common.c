@@ -1,5 +1,7 @@
 #include "common.h"
 
+#include <ferry/member.h>
+
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -204,7 +206,11 @@ void fy_compat_open(const char *call, size_t heap_bytes)
     if (ferry_open(&options, &fy_compat.f) != 0)
         fy_compat_fail("%s: %s", call, ferry_error_message(NULL));
     fy_compat.me = ferry_rank(fy_compat.f);
-    fy_compat.count = ferry_ranks(fy_compat.f);
+    fy_compat.count = ferry_member_count(fy_compat.f);
+    if (fy_compat.count == 0)
+        fy_compat_fail("%s: rank %d joins a job that runs; expected a process that was begun with "
+                       "it (ferry run -n)",
+                       call, fy_compat.me);
     find_mapped(call);
     fy_compat_check(call, ferry_handler_register(fy_compat.f, "compat atomic", change_half,
                                                  &fy_compat.change_half));

@@ -10,10 +10,10 @@
 #include <ferry/memory.h>
 
 typedef struct fy_compat_state {
-    ferry *f; /* NULL: not open */
-    int me, count;
-    bool *mapped;                         /* by rank: its heap is mapped in this process */
-    bool all_mapped;                      /* every heap is mapped in every process */
+    ferry *f;        /* NULL: not open */
+    int me, count;   /* the processes are the ranks of the start; none joins later */
+    bool *mapped;    /* by rank: its heap is mapped in this process */
+    bool all_mapped; /* every heap is mapped in every process */
     ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
     bool half_has_come;                   /* the answer to change_half: then `half` is set */
     uint32_t half;
