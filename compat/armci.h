@@ -32,7 +32,7 @@ FERRY_API void ARMCI_Error(const char *message, int code) __attribute__((noretur
 /* Groups of processes. All processes of the parent, which for ARMCI_Group_create is the default
  * group, make a call that makes groups. */
 typedef struct ARMCI_Group {
-    void *group; /* NULL: all */
+    void *group; /* NULL: all. A process outside a new group gets a value that names no group */
 } ARMCI_Group;
 FERRY_API void ARMCI_Group_create(int count, int *processes, ARMCI_Group *group);
 FERRY_API void ARMCI_Group_create_child(int count, int *processes, ARMCI_Group *group,

@@ -88,9 +88,8 @@ int armci_msg_rcvany(int tag, void *data, int room, int *bytes)
 
 static void run(const char *call, ferry_collective *what, const ARMCI_Group *group)
 {
-    fy_armci_check(call, 0);
     what->size = sizeof(*what);
-    what->group = group == NULL ? NULL : group->group;
+    what->group = fy_armci_group(call, group);
     fy_compat_check(call, ferry_collective_run(fy_compat.f, what));
 }
 

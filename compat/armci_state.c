@@ -74,8 +74,25 @@ void ARMCI_Error(const char *message, int code)
 
 /* Groups. */
 
-static ferry_group *group_of(const ARMCI_Group *group)
+/* A handle that names no group holds the address of the state: no group has it, and NULL is the
+ * group of all processes. */
+
+static void set_group(ARMCI_Group *group, ferry_group *made)
 {
+    group->group = made == NULL ? (void *)&fy_armci : made;
+}
+
+static bool is_none(const ARMCI_Group *group)
+{
+    return group != NULL && group->group == (void *)&fy_armci;
+}
+
+ferry_group *fy_armci_group(const char *call, const ARMCI_Group *group)
+{
+    fy_armci_check(call, 0);
+    if (is_none(group))
+        fy_compat_fail("%s: the group is none; expected a group that process %d is in", call,
+                       fy_compat.me);
     return group == NULL ? NULL : group->group;
 }
 
@@ -91,38 +108,45 @@ void ARMCI_Group_get_default(ARMCI_Group *group)
 
 void ARMCI_Group_set_default(const ARMCI_Group *group)
 {
-    fy_armci.group = group_of(group);
+    fy_armci.group = fy_armci_group("ARMCI_Group_set_default", group);
 }
 
 int ARMCI_Group_rank(const ARMCI_Group *group, int *rank)
 {
-    *rank = ferry_group_place(fy_compat.f, group_of(group), fy_compat.me);
+    static const char call[] = "ARMCI_Group_rank";
+    fy_armci_check(call, 0);
+    *rank = is_none(group)
+                ? -1
+                : ferry_group_place(fy_compat.f, fy_armci_group(call, group), fy_compat.me);
     return *rank < 0;
 }
 
 void ARMCI_Group_size(const ARMCI_Group *group, int *size)
 {
-    *size = ferry_group_count(fy_compat.f, group_of(group));
+    static const char call[] = "ARMCI_Group_size";
+    fy_armci_check(call, 0);
+    *size = is_none(group) ? -1 : ferry_group_count(fy_compat.f, fy_armci_group(call, group));
 }
 
 int ARMCI_Absolute_id(const ARMCI_Group *group, int rank)
 {
-    return ferry_group_rank(fy_compat.f, group_of(group), rank);
+    static const char call[] = "ARMCI_Absolute_id";
+    fy_armci_check(call, 0);
+    return is_none(group) ? -1 : ferry_group_rank(fy_compat.f, fy_armci_group(call, group), rank);
 }
 
 void ARMCI_Group_create_child(int count, int *processes, ARMCI_Group *group,
                               const ARMCI_Group *parent)
 {
     static const char call[] = "ARMCI_Group_create";
-    ferry_group *made = NULL, *from = group_of(parent);
+    ferry_group *made = NULL, *from = fy_armci_group(call, parent);
     int *ranks = fy_compat_need(call, calloc((size_t)(count < 1 ? 1 : count), sizeof(int)));
-    fy_armci_check(call, 0);
     for (int i = 0; i < count; i++)
         ranks[i] = ferry_group_rank(fy_compat.f, from, processes[i]);
     if (count > 0)
         fy_compat_check(call, ferry_group_create(fy_compat.f, from, ranks, count, &made));
     free(ranks);
-    group->group = made;
+    set_group(group, made);
 }
 
 void ARMCI_Group_create(int count, int *processes, ARMCI_Group *group)
@@ -133,18 +157,19 @@ void ARMCI_Group_create(int count, int *processes, ARMCI_Group *group)
 
 int ARMCIX_Group_split(const ARMCI_Group *parent, int colour, int key, ARMCI_Group *group)
 {
-    ferry_group *made = NULL;
-    fy_armci_check("ARMCIX_Group_split", 0);
-    fy_compat_check("ARMCIX_Group_split",
-                    ferry_group_split(fy_compat.f, group_of(parent), colour, key, &made));
-    group->group = made;
+    static const char call[] = "ARMCIX_Group_split";
+    ferry_group *made = NULL, *from = fy_armci_group(call, parent);
+    fy_compat_check(call, ferry_group_split(fy_compat.f, from, colour, key, &made));
+    set_group(group, made);
     return 0;
 }
 
 void ARMCI_Group_free(ARMCI_Group *group)
 {
-    ferry_group_free(fy_compat.f, group->group);
-    group->group = NULL;
+    fy_armci_check("ARMCI_Group_free", 0);
+    if (!is_none(group))
+        ferry_group_free(fy_compat.f, group->group);
+    set_group(group, NULL);
 }
 
 /* Memory. */
@@ -152,7 +177,7 @@ void ARMCI_Group_free(ARMCI_Group *group)
 int ARMCI_Malloc_group(void *addresses[], armci_size_t bytes, const ARMCI_Group *group)
 {
     void *own = NULL;
-    fy_armci_check("ARMCI_Malloc", 0);
+    ferry_group *members = fy_armci_group("ARMCI_Malloc", group);
     if (bytes < 0)
         fy_compat_fail("ARMCI_Malloc: %ld bytes; expected 0 or more", bytes);
     if (bytes > 0)
@@ -163,7 +188,7 @@ int ARMCI_Malloc_group(void *addresses[], armci_size_t bytes, const ARMCI_Group 
                                    .out = addresses,
                                    .count = 1,
                                    .value_bytes = sizeof(own),
-                                   .group = group_of(group)};
+                                   .group = members};
     fy_compat_check("ARMCI_Malloc", ferry_collective_run(fy_compat.f, &what));
     return 0;
 }

@@ -34,6 +34,9 @@ typedef struct fy_armci_op {
 
 /* Ends the job if ARMCI is not begun, or `process` does not exist. */
 void fy_armci_check(const char *call, int process);
+/* The group of a handle (NULL: all). Ends the job if ARMCI is not begun, or the handle names no
+ * group. */
+ferry_group *fy_armci_group(const char *call, const ARMCI_Group *group);
 /* Whether the memory of `process` is mapped in this process. */
 bool fy_armci_is_mapped(int process);
 

@@ -4,6 +4,24 @@
 
 #include <armci.h>
 
+/* Process 1 is not in the group of process 0, and knows it. */
+static void none(void)
+{
+    ARMCI_Group group;
+    int process = 0, rank, size;
+    void *parts[2];
+    ARMCI_Group_create(1, &process, &group);
+    if (armci_msg_me() == 1) {
+        if (ARMCI_Group_rank(&group, &rank) != 1 || rank != -1)
+            ARMCI_Error("a rank in no group", rank);
+        ARMCI_Group_size(&group, &size);
+        if (size != -1 || ARMCI_Absolute_id(&group, 0) != -1)
+            ARMCI_Error("no group has a size or members", size);
+        ARMCI_Group_free(&group);
+        (void)ARMCI_Malloc_group(parts, 8, &group);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *mistake = argc > 1 ? argv[1] : "none";
@@ -23,6 +41,8 @@ int main(int argc, char **argv)
         ARMCI_Lock(0, 0);
     else if (strcmp(mistake, "operation") == 0)
         armci_msg_igop(&number, 1, "xor");
+    else if (strcmp(mistake, "none") == 0)
+        none();
     else if (strcmp(mistake, "error") == 0)
         ARMCI_Error("the matrix is singular", 5);
     ARMCI_Finalize();
