@@ -118,6 +118,8 @@ static char *piece_add(accumulation *m, char *target, size_t *bytes)
 static void add_block(void *arg, const char *source, char *target, size_t bytes)
 {
     accumulation *m = arg;
+    if (bytes > 0)
+        fy_armci_address_check(m->call, m->scale, "scale");
     if (bytes % m->type->bytes != 0 || (uintptr_t)target % m->type->word_bytes != 0)
         fy_compat_fail("%s: %zu bytes at %p; expected whole numbers of %zu bytes at a multiple of "
                        "%zu",
@@ -185,18 +187,19 @@ static accumulation begin(const char *call, int number, const void *scale, int p
 
 static int add_strided(accumulation m, const fy_armci_blocks *blocks)
 {
-    fy_armci_blocks_check(m.call, blocks);
-    fy_armci_blocks_each(blocks, add_block, &m);
+    if (fy_armci_blocks_check(m.call, blocks))
+        fy_armci_blocks_each(blocks, add_block, &m);
     send_packet(&m);
     return 0;
 }
 
 static int add_vector(accumulation m, const armci_giov_t *pieces, int count)
 {
+    (void)fy_armci_pieces_check(m.call, pieces, count);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pieces[i].ptr_array_len; k++)
             add_block(&m, pieces[i].src_ptr_array[k], pieces[i].dst_ptr_array[k],
-                      (size_t)(pieces[i].bytes < 0 ? 0 : pieces[i].bytes));
+                      (size_t)pieces[i].bytes);
     send_packet(&m);
     return 0;
 }

@@ -4,14 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks)
+/* Ends the job if the arrays of a strided call are not there. */
+static void check_arrays(const char *call, const fy_armci_blocks *b)
 {
+    fy_armci_address_check(call, b->count, "array of counts");
+    if (b->levels > 0) {
+        fy_armci_address_check(call, b->source_strides, "array of source strides");
+        fy_armci_address_check(call, b->target_strides, "array of target strides");
+    }
+}
+
+bool fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks)
+{
+    bool any = true;
     if (blocks->levels < 0 || blocks->levels > ARMCI_MAX_STRIDE_LEVEL)
         fy_compat_fail("%s: %d stride levels; expected 0 to %d", call, blocks->levels,
                        ARMCI_MAX_STRIDE_LEVEL);
-    for (int i = 0; i <= blocks->levels; i++)
+    check_arrays(call, blocks);
+    for (int i = 0; i <= blocks->levels; i++) {
         if (blocks->count[i] < 0)
             fy_compat_fail("%s: count[%d] is %d; expected 0 or more", call, i, blocks->count[i]);
+        any = any && blocks->count[i] > 0;
+    }
+    if (any) {
+        fy_armci_address_check(call, blocks->source, "source");
+        fy_armci_address_check(call, blocks->target, "target");
+    }
+    return any;
 }
 
 /* Runs `fn` for the blocks of the levels below `level`. */
@@ -36,14 +55,6 @@ static void copy_block(void *arg, const char *source, char *target, size_t bytes
 {
     (void)arg;
     memmove(target, source, bytes);
-}
-
-static bool is_empty(const fy_armci_blocks *blocks)
-{
-    for (int i = 0; i <= blocks->levels; i++)
-        if (blocks->count[i] == 0)
-            return true;
-    return false;
 }
 
 /* How a call copies. */
@@ -74,11 +85,8 @@ static int copy_strided(const transfer *how, const fy_armci_blocks *b)
     bool submitted = false;
     ferry_track track;
     fy_armci_check(how->call, how->process);
-    fy_armci_blocks_check(how->call, b);
-    if (is_empty(b))
+    if (!fy_armci_blocks_check(how->call, b))
         return 0;
-    if (b->source == NULL || b->target == NULL)
-        fy_compat_fail("%s: the %s is NULL", how->call, b->source == NULL ? "source" : "target");
     if (fy_armci_is_mapped(how->process)) {
         fy_armci_blocks_each(b, copy_block, NULL);
         return 0;
@@ -103,14 +111,30 @@ static int copy_plain(const transfer *how, const void *source, void *target, int
     return copy_strided(how, &blocks);
 }
 
-static size_t pieces_of(const transfer *how, const armci_giov_t *iov, int count)
+/* Ends the job if the addresses of pieces are not there. */
+static void check_addresses(const char *call, const armci_giov_t *iov)
+{
+    if (iov->ptr_array_len == 0)
+        return;
+    fy_armci_address_check(call, iov->src_ptr_array, "array of sources");
+    fy_armci_address_check(call, iov->dst_ptr_array, "array of targets");
+    for (int k = 0; k < iov->ptr_array_len && iov->bytes > 0; k++) {
+        fy_armci_address_check(call, iov->src_ptr_array[k], "source");
+        fy_armci_address_check(call, iov->dst_ptr_array[k], "target");
+    }
+}
+
+size_t fy_armci_pieces_check(const char *call, const armci_giov_t *pieces, int count)
 {
     size_t all = 0;
+    if (fy_armci_number(call, count, "descriptors") > 0)
+        fy_armci_address_check(call, pieces, "array of descriptors");
     for (int i = 0; i < count; i++) {
-        if (iov[i].bytes < 0 || iov[i].ptr_array_len < 0)
-            fy_compat_fail("%s: %d pieces of %d bytes; expected 0 or more", how->call,
-                           iov[i].ptr_array_len, iov[i].bytes);
-        all += (size_t)iov[i].ptr_array_len;
+        if (pieces[i].bytes < 0 || pieces[i].ptr_array_len < 0)
+            fy_compat_fail("%s: %d pieces of %d bytes; expected 0 or more", call,
+                           pieces[i].ptr_array_len, pieces[i].bytes);
+        check_addresses(call, &pieces[i]);
+        all += (size_t)pieces[i].ptr_array_len;
     }
     return all;
 }
@@ -118,7 +142,7 @@ static size_t pieces_of(const transfer *how, const armci_giov_t *iov, int count)
 static int copy_vector(const transfer *how, const armci_giov_t *iov, int count)
 {
     fy_armci_check(how->call, how->process);
-    size_t all = pieces_of(how, iov, count), used = 0;
+    size_t all = fy_armci_pieces_check(how->call, iov, count), used = 0;
     bool mapped = fy_armci_is_mapped(how->process), submitted = false,
          waits = how->blocks && !how->put;
     if (all == 0)
@@ -148,7 +172,7 @@ static int copy_vector(const transfer *how, const armci_giov_t *iov, int count)
 
 void ARMCI_Copy(const void *source, void *target, int bytes)
 {
-    memmove(target, source, (size_t)bytes);
+    memmove(target, source, fy_armci_number("ARMCI_Copy", bytes, "bytes"));
 }
 
 /* Defines a call without a handle, and the one with a handle. */

@@ -34,8 +34,10 @@ double armci_timer(void)
 
 void armci_msg_snd(int tag, void *data, int bytes, int to)
 {
-    fy_armci_check("armci_msg_snd", to);
-    fy_compat_check("armci_msg_snd", ferry_send(fy_compat.f, to, tag, data, (size_t)bytes, NULL));
+    static const char call[] = "armci_msg_snd";
+    fy_armci_check(call, to);
+    size_t size_bytes = fy_armci_number(call, bytes, "bytes");
+    fy_compat_check(call, ferry_send(fy_compat.f, to, tag, data, size_bytes, NULL));
 }
 
 /* The message that ended a receive. Valid once `ended` is set. */
@@ -59,14 +61,15 @@ static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
 
 static int receive(int tag, void *data, int room, int *bytes, int from)
 {
+    static const char call[] = "armci_msg_rcv";
+    size_t room_bytes = fy_armci_number(call, room, "bytes of room");
     arrival what = {0};
     unsigned turns = 0;
     ferry_track track = FERRY_TRACK_DEFAULTS;
     track.completed = when_received;
     track.completed_arg = &what;
     track.failed = when_failed;
-    fy_compat_check("armci_msg_rcv",
-                    ferry_receive(fy_compat.f, from, tag, data, (size_t)room, &track));
+    fy_compat_check(call, ferry_receive(fy_compat.f, from, tag, data, room_bytes, &track));
     while (!what.ended)
         fy_compat_turn(&turns);
     if (bytes != NULL)
@@ -106,12 +109,13 @@ void armci_msg_barrier(void)
 
 void armci_msg_bcast(void *data, int bytes, int root)
 {
+    static const char call[] = "armci_msg_bcast";
     ferry_collective what = {.kind = FERRY_BROADCAST,
                              .root = root,
                              .out = data,
-                             .count = (size_t)bytes,
+                             .count = fy_armci_number(call, bytes, "bytes"),
                              .value_bytes = 1};
-    run("armci_msg_bcast", &what, NULL);
+    run(call, &what, NULL);
 }
 
 void armci_msg_brdcst(void *data, int bytes, int root)
@@ -125,6 +129,7 @@ typedef enum verb { SUM, PRODUCT, MIN, MAX, ABSMIN, ABSMAX } verb;
 static verb read_operation(const char *call, const char *operation)
 {
     static const char *const names[] = {"+", "*", "min", "max", "absmin", "absmax"};
+    fy_armci_address_check(call, operation, "operation");
     for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++)
         if (strcmp(operation, names[i]) == 0)
             return (verb)i;
@@ -166,17 +171,21 @@ static verb read_operation(const char *call, const char *operation)
     void armci_msg_group_##NAME(TYPE *x, int count, const char *operation,                         \
                                 const ARMCI_Group *group)                                          \
     {                                                                                              \
-        verb how = read_operation("armci_msg_" #NAME, operation);                                  \
+        static const char call[] = "armci_msg_" #NAME;                                             \
+        verb how = read_operation(call, operation);                                                \
+        size_t numbers = fy_armci_number(call, count, "numbers");                                  \
+        if (numbers > 0)                                                                           \
+            fy_armci_address_check(call, x, "array of numbers");                                   \
         for (int i = 0; i < count && how >= ABSMIN; i++)                                           \
             x[i] = size_of_##NAME(x[i]);                                                           \
         ferry_collective what = {.kind = FERRY_ALLREDUCE,                                          \
                                  .in = x,                                                          \
                                  .out = x,                                                         \
-                                 .count = (size_t)count,                                           \
+                                 .count = numbers,                                                 \
                                  .value_bytes = sizeof(TYPE),                                      \
                                  .combine = combine_all_##NAME,                                    \
                                  .combine_arg = &how};                                             \
-        run("armci_msg_" #NAME, &what, group);                                                     \
+        run(call, &what, group);                                                                   \
     }                                                                                              \
     void armci_msg_##NAME(TYPE *x, int count, const char *operation)                               \
     {                                                                                              \

@@ -16,6 +16,19 @@ void fy_armci_check(const char *call, int process)
                        fy_compat.count - 1);
 }
 
+size_t fy_armci_number(const char *call, int number, const char *what)
+{
+    if (number < 0)
+        fy_compat_fail("%s: %d %s; expected 0 or more", call, number, what);
+    return (size_t)number;
+}
+
+void fy_armci_address_check(const char *call, const void *address, const char *what)
+{
+    if (address == NULL)
+        fy_compat_fail("%s: the %s is NULL", call, what);
+}
+
 bool fy_armci_is_mapped(int process)
 {
     return fy_compat.mapped[process];
@@ -140,9 +153,16 @@ void ARMCI_Group_create_child(int count, int *processes, ARMCI_Group *group,
 {
     static const char call[] = "ARMCI_Group_create";
     ferry_group *made = NULL, *from = fy_armci_group(call, parent);
-    int *ranks = fy_compat_need(call, calloc((size_t)(count < 1 ? 1 : count), sizeof(int)));
-    for (int i = 0; i < count; i++)
+    size_t room = fy_armci_number(call, count, "processes") + 1;
+    int *ranks = fy_compat_need(call, calloc(room, sizeof(int)));
+    if (count > 0)
+        fy_armci_address_check(call, processes, "list of processes");
+    for (int i = 0; i < count; i++) {
         ranks[i] = ferry_group_rank(fy_compat.f, from, processes[i]);
+        if (ranks[i] < 0)
+            fy_compat_fail("%s: process %d is not in the parent (it has 0..%d)", call, processes[i],
+                           ferry_group_count(fy_compat.f, from) - 1);
+    }
     if (count > 0)
         fy_compat_check(call, ferry_group_create(fy_compat.f, from, ranks, count, &made));
     free(ranks);

@@ -34,6 +34,10 @@ typedef struct fy_armci_op {
 
 /* Ends the job if ARMCI is not begun, or `process` does not exist. */
 void fy_armci_check(const char *call, int process);
+/* Returns `number`. Ends the job if it is negative; `what` says what it counts. */
+size_t fy_armci_number(const char *call, int number, const char *what);
+/* Ends the job if `address` is NULL; `what` says whose address it is. */
+void fy_armci_address_check(const char *call, const void *address, const char *what);
 /* The group of a handle (NULL: all). Ends the job if ARMCI is not begun, or the handle names no
  * group. */
 ferry_group *fy_armci_group(const char *call, const ARMCI_Group *group);
@@ -55,8 +59,11 @@ typedef struct fy_armci_blocks {
     int levels;
 } fy_armci_blocks;
 
-/* Ends the job if a count is negative or there are too many levels. */
-void fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks);
+/* Ends the job if a count is negative, there are too many levels, or an address is NULL that is
+ * needed. Returns whether there is anything to copy. */
+bool fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks);
+/* The same for `count` descriptors of pieces. Returns the number of pieces. */
+size_t fy_armci_pieces_check(const char *call, const armci_giov_t *pieces, int count);
 typedef void fy_armci_block_fn(void *arg, const char *source, char *target, size_t bytes);
 /* Runs `fn` for each block. */
 void fy_armci_blocks_each(const fy_armci_blocks *blocks, fy_armci_block_fn *fn, void *arg);

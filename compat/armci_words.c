@@ -22,6 +22,8 @@ int ARMCI_Rmw(int verb, void *old, void *target, int value, int process)
     fy_armci_check("ARMCI_Rmw", process);
     if (verb < ARMCI_FETCH_AND_ADD || verb > ARMCI_SWAP_LONG)
         fy_compat_fail("ARMCI_Rmw: verb %d; expected ARMCI_FETCH_AND_ADD to ARMCI_SWAP_LONG", verb);
+    fy_armci_address_check("ARMCI_Rmw", target, "target");
+    fy_armci_address_check("ARMCI_Rmw", old, "place of the old value");
     if ((uintptr_t)target % bytes != 0)
         fy_compat_fail("ARMCI_Rmw at %p; expected a multiple of %zu", target, bytes);
     if (adds)
@@ -41,11 +43,10 @@ int ARMCI_Create_mutexes(int count)
     static const char call[] = "ARMCI_Create_mutexes";
     uint64_t *own = NULL;
     fy_armci_check(call, 0);
-    if (count < 0)
-        fy_compat_fail("%s: %d mutexes; expected 0 or more", call, count);
+    size_t bytes = 2 * sizeof(uint64_t) * fy_armci_number(call, count, "mutexes");
+    size_t processes = (size_t)fy_compat.count;
     if (fy_armci.mutexes != NULL)
         fy_compat_fail("%s: there are mutexes; call ARMCI_Destroy_mutexes first", call);
-    size_t bytes = 2 * sizeof(uint64_t) * (size_t)count, processes = (size_t)fy_compat.count;
     if (count > 0) {
         fy_compat_check(call, ferry_alloc(fy_compat.f, bytes, (void **)(void *)&own));
         memset(own, 0, bytes);

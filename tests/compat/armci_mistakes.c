@@ -22,28 +22,116 @@ static void none(void)
     }
 }
 
+static const char *mistake = "none at all";
+
+static int is(const char *name)
+{
+    return strcmp(mistake, name) == 0;
+}
+
+static void early(void)
+{
+    ARMCI_Group group = {NULL};
+    int number;
+    if (is("early"))
+        ARMCI_Barrier();
+    else if (is("early_rank"))
+        (void)ARMCI_Group_rank(&group, &number);
+    else if (is("early_size"))
+        ARMCI_Group_size(&group, &number);
+    else if (is("early_id"))
+        (void)ARMCI_Absolute_id(&group, 0);
+    else if (is("early_free"))
+        ARMCI_Group_free(&group);
+}
+
+/* Pieces of calls with many. */
+static void make_mistake_in_pieces(void *there)
+{
+    int number = 0;
+    void *sources[] = {&number}, *nothing[] = {NULL}, *targets[] = {there};
+    armci_giov_t pieces = {sources, targets, 4, 1};
+    if (is("pieces_bytes"))
+        pieces.bytes = -4;
+    else if (is("pieces_length"))
+        pieces.ptr_array_len = -1;
+    else if (is("pieces_null"))
+        pieces.src_ptr_array = nothing;
+    if (is("pieces_count"))
+        (void)ARMCI_PutV(&pieces, -3, 0);
+    else if (is("pieces_null"))
+        (void)ARMCI_PutV(&pieces, 1, 0);
+    else if (strncmp(mistake, "pieces", 6) == 0)
+        (void)ARMCI_AccV(ARMCI_ACC_INT, &number, &pieces, 1, 0);
+}
+
+static void make_mistake_with_null(void *there)
+{
+    int number = 0, strides[] = {8}, shape[] = {4, 2};
+    if (is("null"))
+        ARMCI_Get(NULL, &number, 4, 0);
+    else if (is("null_source"))
+        ARMCI_Acc(ARMCI_ACC_INT, &number, NULL, there, 4, 0);
+    else if (is("null_scale"))
+        ARMCI_Acc(ARMCI_ACC_INT, NULL, &number, there, 4, 0);
+    else if (is("null_target"))
+        ARMCI_Acc(ARMCI_ACC_INT, &number, &number, NULL, 4, 0);
+    else if (is("null_word"))
+        ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &number, NULL, 1, 0);
+    else if (is("null_old"))
+        ARMCI_Rmw(ARMCI_FETCH_AND_ADD, NULL, there, 1, 0);
+    else if (is("null_strides"))
+        ARMCI_PutS(&number, strides, there, NULL, shape, 1, 0);
+    else if (is("null_shape"))
+        ARMCI_PutS(&number, strides, there, strides, NULL, 0, 0);
+    else if (is("null_operation"))
+        armci_msg_igop(&number, 1, NULL);
+}
+
+static void make_negative_mistake(void)
+{
+    ARMCI_Group group;
+    int number = 0, processes[] = {0, 99};
+    if (is("negative_send"))
+        armci_msg_snd(1, &number, -4, 0);
+    else if (is("negative_room"))
+        armci_msg_rcv(1, &number, -1, NULL, armci_msg_me());
+    else if (is("negative_broadcast"))
+        armci_msg_bcast(&number, -4, 0);
+    else if (is("negative_reduction"))
+        armci_msg_igop(&number, -1, "+");
+    else if (is("negative_copy"))
+        ARMCI_Copy(&number, processes, -4);
+    else if (is("negative_group"))
+        ARMCI_Group_create(-1, processes, &group);
+    else if (is("outside_parent"))
+        ARMCI_Group_create(2, processes, &group);
+}
+
 int main(int argc, char **argv)
 {
-    const char *mistake = argc > 1 ? argv[1] : "none";
+    void *parts[2];
     int number = 0, strides[9] = {0}, shape[10] = {0};
-    if (strcmp(mistake, "early") == 0)
-        ARMCI_Barrier();
+    mistake = argc > 1 ? argv[1] : mistake;
+    early();
     ARMCI_Init();
-    if (strcmp(mistake, "process") == 0)
+    (void)ARMCI_Malloc(parts, 64);
+    make_mistake_in_pieces(parts[0]);
+    make_mistake_with_null(parts[0]);
+    make_negative_mistake();
+    if (is("process"))
         ARMCI_Put(&number, &number, 4, 9);
-    else if (strcmp(mistake, "null") == 0)
-        ARMCI_Get(NULL, &number, 4, 0);
-    else if (strcmp(mistake, "levels") == 0)
+    else if (is("levels"))
         ARMCI_PutS(&number, strides, &number, strides, shape, 9, 0);
-    else if (strcmp(mistake, "type") == 0)
+    else if (is("type"))
         ARMCI_Acc(17, &number, &number, &number, 4, 0);
-    else if (strcmp(mistake, "mutex") == 0)
+    else if (is("mutex"))
         ARMCI_Lock(0, 0);
-    else if (strcmp(mistake, "operation") == 0)
+    else if (is("operation"))
         armci_msg_igop(&number, 1, "xor");
-    else if (strcmp(mistake, "none") == 0)
+    else if (is("none"))
         none();
-    else if (strcmp(mistake, "error") == 0)
+    else if (is("error"))
         ARMCI_Error("the matrix is singular", 5);
     ARMCI_Finalize();
     return 0;
