@@ -12,8 +12,7 @@ struct fy_shmem_team {
 
 bool fy_shmem_team_group(shmem_team_t team, ferry_group **group)
 {
-    if (fy_shmem_pe.heap == NULL)
-        fy_compat_fail("a call before shmem_init or after shmem_finalize");
+    fy_shmem_check();
     if (team == SHMEM_TEAM_INVALID)
         return false;
     if (team == SHMEM_TEAM_WORLD)
@@ -173,6 +172,9 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t s
     if (!fy_shmem_team_group(team, &group))
         return -1;
     int rank = ferry_group_rank(fy_compat.f, group, root);
+    if (rank < 0)
+        fy_compat_fail("shmem_broadcast: root %d is not in the team (it has PEs 0..%d)", root,
+                       ferry_group_count(fy_compat.f, group) - 1);
     if (rank == fy_compat.me && dest != source)
         memmove(dest, source, size_bytes);
     ferry_collective what = {.kind = FERRY_BROADCAST,
@@ -224,10 +226,10 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, strides 
     int places = shmem_team_n_pes(team);
     if (places < 0)
         return -1;
+    static const char call[] = "shmem_alltoalls";
     size_t total = (size_t)places * each.count, bytes = each.bytes;
-    char *packed = malloc(2 * total * bytes + 1), *arrived = packed + total * bytes;
-    if (packed == NULL)
-        fy_compat_fail("shmem_alltoalls: no memory");
+    size_t room = fy_shmem_size(call, each.count, 2 * (size_t)places * bytes);
+    char *packed = fy_compat_need(call, malloc(room + 1)), *arrived = packed + room / 2;
     for (size_t i = 0; i < total; i++)
         memcpy(packed + i * bytes,
                (const char *)source + (ptrdiff_t)i * each.source * (ptrdiff_t)bytes, bytes);
@@ -243,19 +245,22 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, strides 
     int BEFORE##broadcast##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems, \
                                  int root)                                                         \
     {                                                                                              \
-        return broadcast(team, dest, source, nelems * (BYTES), root);                              \
+        return broadcast(team, dest, source, fy_shmem_size("shmem_broadcast", nelems, BYTES),      \
+                         root);                                                                    \
     }                                                                                              \
     int BEFORE##collect##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems)   \
     {                                                                                              \
-        return collect(team, dest, source, nelems * (BYTES));                                      \
+        return collect(team, dest, source, fy_shmem_size("shmem_collect", nelems, BYTES));         \
     }                                                                                              \
     int BEFORE##fcollect##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems)  \
     {                                                                                              \
-        return pieces(FERRY_ALLGATHER, team, dest, source, nelems * (BYTES));                      \
+        return pieces(FERRY_ALLGATHER, team, dest, source,                                         \
+                      fy_shmem_size("shmem_fcollect", nelems, BYTES));                             \
     }                                                                                              \
     int BEFORE##alltoall##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems)  \
     {                                                                                              \
-        return pieces(FERRY_ALLTOALL, team, dest, source, nelems * (BYTES));                       \
+        return pieces(FERRY_ALLTOALL, team, dest, source,                                          \
+                      fy_shmem_size("shmem_alltoall", nelems, BYTES));                             \
     }                                                                                              \
     int BEFORE##alltoalls##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, ptrdiff_t dst, \
                                  ptrdiff_t sst, size_t nelems)                                     \

@@ -122,8 +122,8 @@ typedef struct elements {
 static void put_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, elements what,
                         int pe)
 {
-    ptrdiff_t size = (ptrdiff_t)what.bytes, count = (ptrdiff_t)what.count;
-    for (ptrdiff_t i = 0; i < count; i++)
+    ptrdiff_t size = (ptrdiff_t)what.bytes;
+    for (ptrdiff_t i = 0; (size_t)i < what.count; i++)
         fy_shmem_put((char *)dest + i * dst * size, (const char *)source + i * sst * size,
                      (size_t)size, pe);
 }
@@ -131,8 +131,8 @@ static void put_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t
 static void get_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, elements what,
                         int pe)
 {
-    ptrdiff_t size = (ptrdiff_t)what.bytes, count = (ptrdiff_t)what.count;
-    for (ptrdiff_t i = 0; i < count; i++)
+    ptrdiff_t size = (ptrdiff_t)what.bytes;
+    for (ptrdiff_t i = 0; (size_t)i < what.count; i++)
         fy_shmem_get((char *)dest + i * dst * size, (const char *)source + i * sst * size,
                      (size_t)size, pe);
 }
@@ -141,30 +141,30 @@ static void get_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t
 #define COPIES(PUT, GET, TYPE, BYTES)                                                              \
     void PUT(TYPE *dest, const TYPE *source, size_t nelems, int pe)                                \
     {                                                                                              \
-        fy_shmem_put(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_put(dest, source, fy_shmem_size(#PUT, nelems, BYTES), pe);                        \
     }                                                                                              \
     void GET(TYPE *dest, const TYPE *source, size_t nelems, int pe)                                \
     {                                                                                              \
-        fy_shmem_get(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_get(dest, source, fy_shmem_size(#GET, nelems, BYTES), pe);                        \
     }                                                                                              \
     void PUT##_nbi(TYPE *dest, const TYPE *source, size_t nelems, int pe)                          \
     {                                                                                              \
-        fy_shmem_put_later(dest, source, nelems *(BYTES), pe);                                     \
+        fy_shmem_put_later(dest, source, fy_shmem_size(#PUT, nelems, BYTES), pe);                  \
     }                                                                                              \
     void GET##_nbi(TYPE *dest, const TYPE *source, size_t nelems, int pe)                          \
     {                                                                                              \
-        fy_shmem_get(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_get(dest, source, fy_shmem_size(#GET, nelems, BYTES), pe);                        \
     }                                                                                              \
     void PUT##_signal(TYPE *dest, const TYPE *source, size_t nelems, uint64_t *sig_addr,           \
                       uint64_t signal, int sig_op, int pe)                                         \
     {                                                                                              \
-        fy_shmem_put(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_put(dest, source, fy_shmem_size(#PUT, nelems, BYTES), pe);                        \
         fy_shmem_signal(sig_addr, signal, sig_op, pe);                                             \
     }                                                                                              \
     void PUT##_signal_nbi(TYPE *dest, const TYPE *source, size_t nelems, uint64_t *sig_addr,       \
                           uint64_t signal, int sig_op, int pe)                                     \
     {                                                                                              \
-        fy_shmem_put(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_put(dest, source, fy_shmem_size(#PUT, nelems, BYTES), pe);                        \
         fy_shmem_signal(sig_addr, signal, sig_op, pe);                                             \
     }
 

@@ -31,11 +31,21 @@ bool fy_shmem_is_symmetric(const void *address, size_t size_bytes)
            is_within(address, size_bytes, s->data, s->data_bytes);
 }
 
+void fy_shmem_check(void)
+{
+    if (fy_shmem_pe.heap == NULL)
+        fy_compat_fail("a call before shmem_init or after shmem_finalize");
+}
+
+void fy_shmem_too_many(const char *call, size_t count)
+{
+    fy_compat_fail("%s: %zu values are too many", call, count);
+}
+
 bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char **remote)
 {
     const fy_shmem_state *s = &fy_shmem_pe;
-    if (s->heap == NULL)
-        fy_compat_fail("a call before shmem_init or after shmem_finalize");
+    fy_shmem_check();
     if (pe < 0 || pe >= fy_compat.count)
         fy_compat_fail("PE %d does not exist (the job has PEs 0..%d)", pe, fy_compat.count - 1);
     if (!is_within(address, size_bytes, s->data, s->data_bytes))

@@ -36,6 +36,16 @@ typedef struct fy_shmem_state {
 
 extern fy_shmem_state fy_shmem_pe;
 
+/* Ends the job if it is before shmem_init or after shmem_finalize. */
+void fy_shmem_check(void);
+void fy_shmem_too_many(const char *call, size_t count) __attribute__((noreturn));
+/* The size of `count` values of `bytes` each. Ends the job if no memory is that large. */
+static inline size_t fy_shmem_size(const char *call, size_t count, size_t bytes)
+{
+    if (count > SIZE_MAX / bytes)
+        fy_shmem_too_many(call, count);
+    return count * bytes;
+}
 /* As fy_shmem_locate, for addresses outside the symmetric heap. */
 bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char **remote);
 /* Sets `*remote` to the address on `pe` that corresponds to `address` of this PE. Returns whether

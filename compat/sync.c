@@ -81,6 +81,7 @@ static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked
 static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
     unsigned turns = 0;
+    fy_shmem_check();
     fy_compat_turn(&turns);
     return look(w, indices, first, asked);
 }
@@ -89,6 +90,7 @@ static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_
 static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
 {
     unsigned turns = 0;
+    fy_shmem_check();
     fy_shmem_poll_for(w->ivars, fy_compat.me);
     for (;;) {
         size_t asked, found = look(w, indices, first, &asked);

@@ -17,13 +17,43 @@ static void outside(void)
     shmem_barrier_all();
 }
 
+/* Counts whose size in bytes is no size_t, and a root outside the team. */
+static void make_mistake_in_collective(const char *mistake)
+{
+    const size_t many = (size_t)1 << 61, half = (size_t)1 << 59;
+    long *heap = shmem_malloc(64);
+    if (strcmp(mistake, "many_put") == 0)
+        shmem_long_put(heap, &word, many, 1);
+    else if (strcmp(mistake, "many_signal") == 0)
+        shmem_long_put_signal(heap, &word, many, (uint64_t *)heap, 1, SHMEM_SIGNAL_SET, 1);
+    else if (strcmp(mistake, "many_get") == 0)
+        shmem_get64(&word, heap, many, 1);
+    else if (strcmp(mistake, "many_broadcast") == 0)
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, &word, many, 0);
+    else if (strcmp(mistake, "many_collect") == 0)
+        shmem_long_collect(SHMEM_TEAM_WORLD, heap, &word, many);
+    else if (strcmp(mistake, "many_fcollect") == 0)
+        shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, &word, many);
+    else if (strcmp(mistake, "many_alltoall") == 0)
+        shmem_long_alltoall(SHMEM_TEAM_WORLD, heap, &word, many);
+    else if (strcmp(mistake, "many_alltoalls") == 0)
+        shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, &word, 1, 1, half);
+    else if (strcmp(mistake, "root") == 0)
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, &word, 1, 2);
+}
+
 int main(int argc, char **argv)
 {
     const char *mistake = argc > 1 ? argv[1] : "none";
     long local = 0;
     if (strcmp(mistake, "early") == 0)
         shmem_malloc(8);
+    else if (strcmp(mistake, "early_test") == 0)
+        shmem_long_test(&word, SHMEM_CMP_EQ, 0);
+    else if (strcmp(mistake, "early_wait") == 0)
+        shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
     shmem_init();
+    make_mistake_in_collective(mistake);
     if (strcmp(mistake, "address") == 0)
         shmem_p(&local, 1L, 0);
     else if (strcmp(mistake, "pe") == 0)
