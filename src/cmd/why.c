@@ -59,13 +59,13 @@ static void print_command(long pid)
     putchar('\n');
 }
 
-/* How many ranks are in the job, or were in it. */
+/* How many ranks are in the job, without those that have died or left. */
 static uint32_t count_ranks(const fy_controls *controls)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < controls->ranks; i++)
         /* seq_cst, though any order would do */
-        count += (atomic_load(&rank_at(controls->base, i)->state) & SHM_STATE_MASK) != SHM_ABSENT;
+        count += (atomic_load(&rank_at(controls->base, i)->state) & SHM_STATE_MASK) == SHM_JOINED;
     return count;
 }
 

@@ -238,6 +238,15 @@ static void hang_in_groups(ferry *f)
     (void)ferry_barrier(f);
 }
 
+/* The last rank leaves; the others wait for each other. */
+static int leave_or_hang(ferry *f)
+{
+    if (ferry_rank(f) == ferry_ranks(f) - 1)
+        return ferry_leave(f);
+    hang_in_receive(f, 1);
+    return 0;
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -263,6 +272,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         take_long(f);
     else if (strcmp(how, "linger") == 0 || strcmp(how, "busy") == 0)
         linger(f, how[0] == 'b');
+    else if (strcmp(how, "leave") == 0)
+        return leave_or_hang(f);
     else
         hang_in_barrier(f);
     return 0;

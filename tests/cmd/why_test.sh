@@ -213,21 +213,30 @@ refused()
     grep -q -- "ferry why: $words" "$work/out" || fail "no reason in: ferry why $*"
     [ "$wanted" -ne 2 ] || grep -q "Try .ferry why --help" "$work/out" || fail "no hint: $*"
 }
-# Without a process it lists the jobs, each once.
-begin "$ferry" run -n 2 "$program" collective
+# until_listed RANKS: until the job is there with so many.
 until_listed()
 {
     for _ in $(seq 300); do
-        "$ferry" why >"$work/out" 2>&1 && grep -q "^$job: 2 ranks of $ferry run -n 2 " "$work/out" &&
+        "$ferry" why >"$work/out" 2>&1 && grep -q "^$job: $1 of $ferry run -n [23] " "$work/out" &&
             return 0
         sleep 0.05
     done
     fail "the job is not listed"
 }
-until_listed
+# Without a process it lists the jobs, each once.
+begin "$ferry" run -n 2 "$program" collective
+until_listed '2 ranks'
 [ "$(grep -c "^$job: " "$work/out")" -eq 1 ] || fail "the job is listed more than once"
 grep -q '`ferry why NUMBER` prints what the ranks of one job do' "$work/out" ||
     fail "the list does not say how to go on"
+# A rank that has left does not count, as when one job is asked.
+cat >"$work/wanted" <<'L'
+what 2 ranks do
+rank 2 has left
+L
+begin "$ferry" run -n 3 "$program" leave
+until_told "$ferry" why $job
+until_listed '2 ranks'
 end_job
 "$ferry" why >"$work/out" 2>&1 || fail "a list of jobs ends with $?"
 refused 2 "2 jobs: expected the number of one process" 1 2
