@@ -205,6 +205,49 @@ has report.html '<tr><td>5.000</td><td><code>0000000000000001</code></td><td>1</
 has report.html '<td>word of rank 0, which had a load of 7.5</td>'
 has bars.svg '42 ms; 8 ms of work per rank; runtime 2.500%'
 
+# writes RANK RANKS OPEN CLOSE COMMAND: a trace in $work/mixed, with a task of an object.
+writes()
+{
+    printf '%s\n' 'ferry trace 1' "command $5" "rank $1 $2" "port ${port-shm}" "time $3 $4" \
+        'handler 0 unit' "x 0000000000000001 $1 0 500 $3 0 0" 't 0 0 500' 'i 600' end \
+        >"$work/mixed/rank-$1.trace"
+}
+# Numbers after the last rank that left a trace may never have been used.
+mkdir "$work/mixed"
+writes 0 8 10000 20000 'a b'
+writes 1 8 10100 20000 'a b'
+draws 0 "$work/mixed"
+[ ! -s "$work/err" ] || fail "a job with room for more ranks gets an error"
+grep -q '<br>2 ranks, .*<br>The job had room for 8 ranks[.] Those from 2 on left no trace' \
+    "$work/mixed/report.html" || fail "numbers that were not used are not told"
+! grep -q 'ranks left no trace' "$work/mixed/report.html" || fail "unused numbers are dead ranks"
+! grep -q 'rank 2' "$work/mixed/bars.svg" || fail "a number that was not used is drawn"
+# Files that an earlier run left in the folder, and one of a later run. Ranks that join may have
+# other commands.
+writes 3 8 1000 9000 'a b'
+writes 4 8 1000 9000 'c'
+writes 5 8 15000 30000 'c'
+writes 6 8 25000 30000 'a b'
+writes 7 8 25000 30000 'c'
+draws 0 --simulate "$work/mixed"
+says "report: $work/mixed: left out 3 files of another run; expected the files of one run\$"
+[ "$(grep -c 'left out' "$work/err")" -eq 1 ] || fail "files of another run are told more than once"
+grep -q '<br>7 ranks, .*<b>3 ranks left no trace: .*for 8 ranks.*another run .*; 3 left out' \
+    "$work/mixed/report.html" || fail "the page does not tell of files of another run"
+for command in 'scale -n 2 -S none' 'model'; do
+    # shellcheck disable=SC2086
+    timeout 60 "$ferry" $command "$work/mixed" >"$work/out" 2>"$work/err" || fail "$command: $?"
+    says "${command%% *}: $work/mixed: left out 3 files of another run"
+done
+# Every simulated run begins at 0, and its ranks have one command.
+port=sim
+for rank in 0 1; do
+    writes $rank 3 0 10000 'a b'
+done
+writes 2 3 0 10000 'c'
+draws 0 "$work/mixed"
+says 'left out 1 file of another run'
+
 # Wrong usage, wrong folders, wrong files.
 draws 2
 draws 2 --fast "$work/run"

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/model/print.h"
 #include "cmd/model/study.h"
+#include "cmd/report/trace.h"
 
 static const char help[] =
     "usage: ferry model [-n RANKS[,RANKS]...] [OPTION]... TASKS\n"
@@ -105,7 +106,7 @@ static bool set_parameter(const char *setting, model_parameters *p, char *error)
 static bool read_all(const request *r, const char *path, model_report *report)
 {
     char error[MODEL_ERROR_BYTES];
-    int traced = 0;
+    model_traced traced = {0};
     report->parameters = model_parameters_default();
     report->measured = r->parameters != NULL;
     bool good =
@@ -115,9 +116,11 @@ static bool read_all(const request *r, const char *path, model_report *report)
     good = good && model_tasks_read(path, r->handler, &report->tasks, &traced, error);
     if (!good)
         fprintf(stderr, "ferry model: %s\n", error);
+    else
+        trace_strangers_tell("model", path, traced.strangers);
     if (good && report->run_count == 0) {
         report->run_count = 1;
-        report->runs[0].ranks = traced;
+        report->runs[0].ranks = traced.ranks;
     }
     return good;
 }

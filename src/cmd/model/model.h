@@ -42,9 +42,15 @@ bool model_time_read(const char *text, bool plain, double *out);
  * `error`, if a line is no time, or if there are no tasks, or if all take no time. */
 bool model_tasks_parse(FILE *file, const char *name, model_tasks *out,
                        char error[MODEL_ERROR_BYTES]);
+/* A traced run tells this besides its tasks. */
+typedef struct model_traced {
+    int ranks;
+    int strangers; /* files of another run, which were left out */
+} model_traced;
+
 /* Reads a list, or the tasks of a traced run if `path` is a folder. `handler`: only its tasks;
- * NULL: all. `*ranks` becomes the number of ranks of a traced run and is left alone otherwise. */
-bool model_tasks_read(const char *path, const char *handler, model_tasks *out, int *ranks,
+ * NULL: all. `*traced` is set for a traced run and is left alone otherwise. */
+bool model_tasks_read(const char *path, const char *handler, model_tasks *out, model_traced *traced,
                       char error[MODEL_ERROR_BYTES]);
 void model_tasks_fini(model_tasks *tasks);
 

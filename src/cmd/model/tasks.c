@@ -151,8 +151,8 @@ static bool append_rank(model_tasks *tasks, size_t *room, const trace_rank *rank
     return true;
 }
 
-static bool read_trace(const char *path, const char *handler, model_tasks *out, int *ranks,
-                       char *error)
+static bool read_trace(const char *path, const char *handler, model_tasks *out,
+                       model_traced *traced, char *error)
 {
     trace_run run;
     model_tasks tasks = {0};
@@ -162,7 +162,7 @@ static bool read_trace(const char *path, const char *handler, model_tasks *out, 
     bool good = true;
     for (int i = 0; i < run.ranks && good; i++)
         good = !run.rank[i].present || append_rank(&tasks, &room, &run.rank[i], handler);
-    int count = run.ranks;
+    const model_traced known = {run.ranks, run.strangers};
     trace_run_fini(&run);
     if (!good)
         (void)tasks_no_memory(path, tasks.count, error);
@@ -176,16 +176,16 @@ static bool read_trace(const char *path, const char *handler, model_tasks *out, 
         return false;
     }
     *out = tasks;
-    *ranks = count;
+    *traced = known;
     return true;
 }
 
-bool model_tasks_read(const char *path, const char *handler, model_tasks *out, int *ranks,
+bool model_tasks_read(const char *path, const char *handler, model_tasks *out, model_traced *traced,
                       char error[MODEL_ERROR_BYTES])
 {
     struct stat about;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return read_trace(path, handler, out, ranks, error);
+        return read_trace(path, handler, out, traced, error);
     if (handler != NULL) {
         (void)snprintf(
             error, MODEL_ERROR_BYTES,

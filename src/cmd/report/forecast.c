@@ -31,16 +31,16 @@ bool forecast_make(const char *folder, bool simulate, draw_forecast *out,
 {
     model_tasks tasks;
     char why[MODEL_ERROR_BYTES];
-    int ranks = 0;
+    model_traced traced = {0};
     *out = (draw_forecast){.count = 0};
-    if (!model_tasks_read(folder, NULL, &tasks, &ranks, why))
+    if (!model_tasks_read(folder, NULL, &tasks, &traced, why))
         return true; /* a run without tasks has no forecast */
     fy_fit fit = model_fit_tasks(&tasks);
     model_parameters p = model_parameters_default();
     bool good = true;
     for (int i = 0; i < FY_PLAY_SCHEDULERS && good; i++) {
         model_prediction m;
-        good = model_predict(&tasks, &fit, &p, ranks, (model_scheduler)i, &m);
+        good = model_predict(&tasks, &fit, &p, traced.ranks, (model_scheduler)i, &m);
         out->rows[i] = (draw_forecast_row){.scheduler = model_scheduler_names[i],
                                            .lower = m.lower.total,
                                            .average = m.average,
@@ -51,5 +51,5 @@ bool forecast_make(const char *folder, bool simulate, draw_forecast *out,
     if (!good)
         (void)snprintf(error, TRACE_ERROR_BYTES, "%.4000s: no memory for its forecast", folder);
     out->count = good ? FY_PLAY_SCHEDULERS : 0;
-    return good && (!simulate || replay(folder, ranks, out, error));
+    return good && (!simulate || replay(folder, traced.ranks, out, error));
 }

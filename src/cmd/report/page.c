@@ -51,6 +51,14 @@ static void put_facts(FILE *out, const trace_run *run)
     }
     if (absent > 0)
         fprintf(out, "<br><b>%d ranks left no trace: they died, or did not close.</b>", absent);
+    if (run->places > run->ranks)
+        fprintf(out,
+                "<br>The job had room for %d ranks. Those from %d on left no trace: they were not "
+                "started, died, or did not close.",
+                run->places, run->ranks);
+    if (run->strangers > 0)
+        fprintf(out, "<br><b>Files of another run are in the folder; %d left out.</b>",
+                run->strangers);
     fputs("</p>\n", out);
 }
 

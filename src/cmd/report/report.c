@@ -100,6 +100,8 @@ static bool add_run(pictures *p, const char *folder)
     trace_run *run = &p->runs[p->run_count];
     bool good = trace_run_read(folder, run, error);
     p->run_count += good;
+    if (good)
+        trace_strangers_tell("report", folder, run->strangers);
     if (good && p->during != NULL)
         good = trace_run_during(run, p->during, error);
     else if (good)

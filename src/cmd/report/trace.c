@@ -83,12 +83,57 @@ static bool find_ranks(trace_run *run, char error[TRACE_ERROR_BYTES])
     return false;
 }
 
+/* Whether a file is of another run than that of the first rank. A run's first ranks open together,
+ * so one that closed before was of an earlier run. Ranks of one run may have different commands,
+ * but not in the simulator, whose runs all begin at the same time. */
+static bool is_stranger(const trace_rank *first, const trace_rank *t)
+{
+    bool differs =
+        first->command != NULL && t->command != NULL && strcmp(first->command, t->command) != 0;
+    bool simulated = first->port != NULL && strcmp(first->port, "sim") == 0;
+    return t->close_ns < first->open_ns || (differs && (simulated || t->open_ns > first->close_ns));
+}
+
+static int last_named(const trace_rank *t)
+{
+    int last = t->rank;
+    for (size_t i = 0; i < t->move_count; i++) {
+        last = t->moves[i].target > last ? t->moves[i].target : last;
+        last = t->moves[i].asker > last ? t->moves[i].asker : last;
+    }
+    for (size_t i = 0; i < t->trail_count; i++)
+        last = t->trail[i].origin > last ? t->trail[i].origin : last;
+    return last;
+}
+
+/* Leaves out the places after the last rank that the traces know: the job had room for more ranks,
+ * and those may never have been started. */
+static void leave_out_places(trace_run *run)
+{
+    int last = 0;
+    for (int rank = 0; rank < run->ranks; rank++) {
+        int named = run->rank[rank].present ? last_named(&run->rank[rank]) : 0;
+        last = named > last ? named : last;
+    }
+    run->places = run->ranks;
+    run->ranks = last < run->places ? last + 1 : run->places;
+}
+
+void trace_strangers_tell(const char *command, const char *folder, int strangers)
+{
+    if (strangers > 0)
+        fprintf(stderr,
+                "ferry %s: %s: left out %d file%s of another run; expected the files of one run\n",
+                command, folder, strangers, strangers == 1 ? "" : "s");
+}
+
 bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_BYTES])
 {
     trace_run run = {.folder = strdup(folder), .start_ns = UINT64_MAX};
     if (run.folder == NULL || !find_ranks(&run, error))
         goto free_run;
     run.rank = calloc((size_t)run.ranks, sizeof *run.rank);
+    const trace_rank *first = NULL;
     for (int rank = 0; run.rank != NULL && rank < run.ranks; rank++) {
         trace_rank *t = &run.rank[rank];
         bool absent;
@@ -97,12 +142,21 @@ bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_B
                 continue;
             goto free_run;
         }
+        first = first == NULL ? t : first;
+        if (is_stranger(first, t)) {
+            trace_rank_fini(t);
+            *t = (trace_rank){.present = false};
+            run.strangers++;
+            continue;
+        }
         run.start_ns = t->open_ns < run.start_ns ? t->open_ns : run.start_ns;
         run.end_ns = t->close_ns > run.end_ns ? t->close_ns : run.end_ns;
     }
-    *out = run;
-    if (run.rank != NULL)
+    if (run.rank != NULL) {
+        leave_out_places(&run);
+        *out = run;
         return true;
+    }
     (void)snprintf(error, TRACE_ERROR_BYTES, "%s: no memory for %d ranks", folder, run.ranks);
 free_run:
     trace_run_fini(&run);

@@ -84,7 +84,9 @@ typedef struct trace_rank {
 
 typedef struct trace_run {
     char *folder;
-    int ranks;
+    int ranks;     /* up to the last that left a trace or is named in one */
+    int places;    /* ranks for which the job had room: `ranks` or more */
+    int strangers; /* files that are of another run, which were left out */
     trace_rank *rank;
     uint64_t start_ns, end_ns; /* the first rank opens, the last one closes */
     const char *during;        /* the handler whose phase this is; NULL: the whole run */
@@ -96,9 +98,13 @@ bool trace_parse(const char *text, size_t size_bytes, const char *name, trace_ra
                  char error[TRACE_ERROR_BYTES]);
 void trace_rank_fini(trace_rank *rank);
 
-/* Reads the files rank-N.trace of `folder`. Ranks without a file (they died) are not `present`. */
+/* Reads the files rank-N.trace of `folder`. Ranks without a file (they died) are not `present`. Nor
+ * are those whose file is of another run than the first file. */
 bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_BYTES]);
 void trace_run_fini(trace_run *run);
+
+/* If files of `folder` were left out, says so on standard error, for the command of that name. */
+void trace_strangers_tell(const char *command, const char *folder, int strangers);
 
 /* Cuts the run down to the time from the first task of a handler to the end of its last. Stats and
  * objects stay those of the whole run. Keeps `handler` until trace_run_fini. False, with a line in

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/report/trace.h"
 #include "cmd/scale/scale.h"
 #include "cmd/sim.h"
 
@@ -270,6 +271,7 @@ static int scale_run(request *r, const char *folder)
         fprintf(stderr, "ferry scale: %s\n", error);
         return EXIT_FAILURE;
     }
+    trace_strangers_tell("scale", folder, trace.strangers);
     int status = simulate(r, &trace);
     if (status == 0 && r->json)
         print_json(r, &trace);

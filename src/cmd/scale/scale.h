@@ -99,6 +99,7 @@ typedef struct scale_trace {
     double left_out; /* seconds of tasks and handlers without an object */
     uint64_t missed; /* entries of the trail for which the trace had no room */
     uint64_t late;   /* objects that tasks create */
+    int strangers;   /* files of another run, which were left out */
 } scale_trace;
 
 /* Reads the trace in `folder`. False, with a line in `error`: it cannot be read, or has no task of

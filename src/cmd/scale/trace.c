@@ -97,6 +97,7 @@ bool scale_trace_read(const char *folder, uint64_t bytes, scale_trace *out,
     scale_trace t = {.fd = -1};
     if (!trace_run_read(folder, &run, error))
         return false;
+    t.strangers = run.strangers;
     bool made = scale_graph_make(&run, &graph);
     if (made && graph.tasks != NULL) {
         scale_trace_place(graph.objects, graph.object_count, run.ranks);
