@@ -23,10 +23,37 @@ static void call_alone(fy_port *port)
     }
 }
 
+/* Shuts the rank, which it does not as long as its client has not seen the last change. */
+static void shut(fy_port *port, const _Atomic uint32_t *word)
+{
+    bool is_shut = port->ops->members.shut == NULL;
+    if (is_shut)
+        return;
+    fy_expect(!port->ops->members.shut(port, atomic_load_explicit(word, memory_order_relaxed) +
+                                                 UINT32_MAX / 2));
+    while (!is_shut)
+        is_shut = port->ops->members.shut(port, atomic_load_explicit(word, memory_order_relaxed));
+}
+
+/* Sends until the rank refuses it, which is shut or has left. It may take some before. */
+static void send_in_vain(fy_port *port, int rank)
+{
+    uint64_t sent = 0;
+    int error = 0;
+    while (error != FERRY_EPEER) {
+        const fy_frame frame = fy_tally_frame(sent, FY_DATA);
+        error = port->ops->transport.send(port, FY_APP, FY_DATA, rank, &frame);
+        sent += error == 0;
+        fy_expect(error == 0 || error == FERRY_EAGAIN || error == FERRY_EPEER);
+        port->ops->transport.wait(port, FY_APP, port->ops->host.now(port) + 100000);
+    }
+}
+
 /* Goal: a rank that leaves changes the word of the others; one that has said that it ends quietly
  * is seen to have left by those who look; neither has failed. A rank that the job began with has
- * nothing to withdraw from, and a job without a launcher starts no ranks. Method: rank 1 leaves,
- * and rank 2 quietly, when rank 0 has read its word. */
+ * nothing to withdraw from, and a job without a launcher starts no ranks. Nothing can be sent to a
+ * rank that is shut. Method: rank 1 shuts and leaves, and rank 2 leaves quietly, when rank 0 has
+ * read its word. */
 void fy_case_changes(fy_port *port)
 {
     tally t = {.port = port};
@@ -38,8 +65,11 @@ void fy_case_changes(fy_port *port)
     fy_tally_meet(&t, 1);
     if (info.rank == 2 && ops->members.end_quietly != NULL)
         ops->members.end_quietly(port);
+    if (info.rank == 1)
+        shut(port, word);
     if (info.rank != 0)
         return;
+    send_in_vain(port, 1);
     while (ops->members.peer(port, 1) != FY_PEER_LEFT)
         ops->transport.wait(port, FY_APP, UINT64_MAX);
     fy_expect(word == NULL || atomic_load_explicit(word, memory_order_relaxed) != before);

@@ -340,7 +340,7 @@ mutant look_late $board 'if (all_have_come(m) || m->c->error != 0)' \
 mutant rest_unseen $rest 'atomic_store_explicit(&own_line(f)->awaits, 1, memory_order_relaxed);' ';' 4
 program=sim/lost deaths='TURNS_DEATHS=2 TURNS_ENDS=1'
 mutant death_untold $wait 'fy_rouse(&peer->app_asleep);' ';' 3
-mutant death_unseen $wait 'atomic_fetch_add(&peer->events, 1);' ';' 3
+mutant death_unseen $wait 'atomic_fetch_add(&peer->events, 1)' 'atomic_load(&peer->events)' 3
 # Threads that share work: a signal is missing, goes to one thread in place of all, to the wrong
 # ones, or comes without the lock.
 program=interleave/crew deaths=
