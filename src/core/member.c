@@ -26,8 +26,9 @@ int ferry_member_place(const ferry *f, int rank)
 int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
 {
     int number, error;
-    if (count < 1 || first == NULL)
-        return fy_fail(f, FERRY_EINVAL, "spawn: count is %d, or first is NULL", count);
+    if (count < 1 || first == NULL || (argv != NULL && argv[0] == NULL))
+        return fy_fail(f, FERRY_EINVAL,
+                       "spawn: count is %d, argv names no program, or first is NULL", count);
     if (f->head.ops->members.spawn_ranks == NULL)
         return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->head.ops->name);
     error = f->head.ops->members.spawn_ranks(f->head.port, count, argv, &number);

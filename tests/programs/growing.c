@@ -137,6 +137,8 @@ static int run(ferry *f, int argc, char **argv)
     }
     check(f, ferry_spawn(f, 1, NULL, &first) == FERRY_ENOMEM, "spawn without room");
     check(f, ferry_spawn(f, 0, NULL, &first) == FERRY_EINVAL, "spawn of none");
+    char *const nothing[] = {NULL};
+    check(f, ferry_spawn(f, 1, nothing, &first) == FERRY_EINVAL, "spawn of no program");
     if (ferry_rank(f) == 0)
         printf("%d ranks\n", ferry_member_count(f));
     return 0;
