@@ -100,12 +100,12 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floo
                                                       const ferry_grid *grids, ferry_xarray **out);
 
 /* Gives each block a new owner and moves the grids, with ghost cells. Movers bound to `x` stay
- * valid (docs/mover.md). Collective. Borrows `owners`: one per entry of
- * x->blocks, the same on every rank (of a share: for its own blocks). FERRY_EINVAL: an owner is no
- * rank, the grids are the caller's, or the blocks are objects. FERRY_ESTATE: a mover of `x` is in
- * flight. FERRY_ENOMEM, FERRY_EPEER. After an error `x` is as before on every rank. A mover
- * that cannot follow is no error here: it fails from its next start on. [app thread, not in
- * handlers | polls | may block] kelp-data-mover.txt 5. */
+ * valid (docs/mover.md). Collective. Borrows `owners`: one per entry of x->blocks, the same on
+ * every rank (of a share: for its own blocks). FERRY_EINVAL: an owner is no rank, the grids are the
+ * caller's, or the blocks are objects. FERRY_ESTATE: a mover of `x` is in flight. FERRY_ENOMEM,
+ * FERRY_EPEER. After an error `x` is as before on every rank. A mover that cannot follow is no
+ * error here: it fails from its next start on. [app thread, not in handlers | polls | may block]
+ * kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners);
 
 /* Frees this rank's part. No mover may be bound to it, and no set of blocks may contain it. NULL is

@@ -16,8 +16,8 @@ extern "C" {
 /* Writes `x` to the file `path`, which is replaced at the end. Collective: every rank calls it with
  * its part of the same xarray. Borrows all. FERRY_ESYSTEM: the system refused on some rank, for
  * example because there is no such folder (see ferry_error_message there). An earlier file of that
- * name is unchanged. FERRY_ENOMEM. An error on one rank is one on all. [app thread,
- * not in handlers | polls | may block] */
+ * name is unchanged. FERRY_ENOMEM. An error on one rank is one on all. [app thread, not in handlers
+ * | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_checkpoint_write(const ferry_xarray *x, const char *path);
 
 /* Reads the decomposition of a checkpoint, with the owners when it was written, and the size of its

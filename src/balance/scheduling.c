@@ -179,11 +179,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
     /* It moves in place, or must not move now: the application thread gives it back to the
      * scheduler. */
     record->target = s->on && rank == s->rank ? rank : -1;
-    record->state = FY_RETURNED;
-    fy_list_insert(&s->objects->done, &record->link);
-    /* release: pairs with the acquire in the object layer's progress. */
-    atomic_store_explicit(&s->objects->mail, true, memory_order_release);
-    fy_layers_signal(s->objects->f);
+    fy_record_set_down(s->f, record, FY_RETURNED);
 }
 
 double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item)

@@ -216,8 +216,9 @@ static bool layers_leave(ferry *f, int successor)
 /* If the successor has changed, tells all ranks. */
 static void name_anew(ferry *f)
 {
-    /* The answers come behind (make_leaves). */
-    memset(f->leaves->asked[FY_LEAVE_NAMES], 0, 2 * fy_set_words(f->head.ranks) * sizeof(uint64_t));
+    size_t bytes = fy_set_words(f->head.ranks) * sizeof(uint64_t);
+    memset(f->leaves->asked[FY_LEAVE_NAMES], 0, bytes);
+    memset(f->leaves->answered[FY_LEAVE_NAMES], 0, bytes);
 }
 
 /* Whether nothing that came before the answers is left to handle. */

@@ -45,8 +45,8 @@ static void op_explain(const ferry *f, const fy_op_record *record, char *text)
     }
     switch (r->error) {
     case FERRY_EPEER:
-        snprintf(text, REASON_BYTES, "rank %d %s", r->rank,
-                 f->head.ops->members.peer(f->head.port, r->rank) == FY_PEER_ALIVE
+        snprintf(text, REASON_BYTES, "%s %s", name_rank(r->rank, name),
+                 r->rank < 0 || f->head.ops->members.peer(f->head.port, r->rank) == FY_PEER_ALIVE
                      ? "needs a rank that is gone"
                      : fy_peer_outcome(f, r->rank));
         break;

@@ -9,6 +9,7 @@ typedef struct fy_object_calls {
     fy_object_state (*state)(ferry *f, const fy_record *record);
     bool (*unlink)(ferry *f, fy_record *record);
     void (*rest)(ferry *f, fy_record *record);
+    void (*set_down)(ferry *f, fy_record *record, fy_object_state state);
     void (*note_loss)(ferry *f, int error, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     void (*locate)(ferry *f, int rank, ferry_object object, int place, uint32_t movement);

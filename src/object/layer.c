@@ -19,9 +19,16 @@
 #include "object/protocol.h"
 #include "object/store_calls.h"
 
-static const fy_object_calls calls = {fy_record_state,  fy_record_unlink, fy_record_rest,
-                                      fy_loss_note,     fy_location_send, fy_control_lock,
-                                      fy_control_unlock};
+static const fy_object_calls calls = {
+    .state = fy_record_state,
+    .unlink = fy_record_unlink,
+    .rest = fy_record_rest,
+    .set_down = fy_record_set_down,
+    .note_loss = fy_loss_note,
+    .locate = fy_location_send,
+    .lock = fy_control_lock,
+    .unlock = fy_control_unlock,
+};
 
 static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *options)
 {

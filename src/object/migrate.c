@@ -150,18 +150,21 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, int *answer
     return error;
 }
 
-/* Puts the records on the list `done`. From then on they belong to the application thread. */
-static void set_down(ferry *f, fy_record *const *records, int count, int error)
+void fy_record_set_down(ferry *f, fy_record *record, fy_object_state state)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_control_lock(f);
-    for (int i = 0; i < count; i++) {
-        records[i]->state = error == 0 ? FY_DEPARTED : FY_RETURNED;
-        fy_list_insert(&objects->done, &records[i]->link);
-    }
+    record->state = state;
+    fy_list_insert(&objects->done, &record->link);
     /* release: pairs with the acquire in fy_object_layer's progress. */
     atomic_store_explicit(&objects->mail, true, memory_order_release);
-    fy_layers_signal(objects->f);
+    fy_layers_signal(f);
+}
+
+static void set_down(ferry *f, fy_record *const *records, int count, int error)
+{
+    fy_control_lock(f);
+    for (int i = 0; i < count; i++)
+        fy_record_set_down(f, records[i], error == 0 ? FY_DEPARTED : FY_RETURNED);
     fy_control_unlock(f);
 }
 

@@ -27,6 +27,10 @@ enum { FY_SHIP_MAX = 16 };
 int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count,
                     int *answered);
 
+/* Puts an object that is in no list on the list `done`, as DEPARTED or RETURNED. From then on it
+ * belongs to the application thread. [either thread, lock held] */
+void fy_record_set_down(ferry *f, fy_record *record, fy_object_state state);
+
 /* Starts the migration of an object that rests and is in no list. Finishes it here unless the
  * object returned. [application thread] */
 int fy_record_move(ferry *f, fy_record *record, int rank);

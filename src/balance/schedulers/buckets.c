@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+_Static_assert(FY_BUCKET_WORDS == 2, "heaviest and has_one_bucket look at two words");
+
 enum { LOWEST_EXPONENT = 999, HEAVY_TURNS = 31 }; /* of 2^-24, as a double has it */
 
 /* The exponent of a double and the first bit after it count half octaves. For 0 they are 0. */
@@ -55,9 +57,11 @@ static void unlink_from(fy_buckets *buckets, ferry_schedulable *item)
         bucket->last = prev;
     else
         next->prev = prev;
-    if (prev != NULL)
+    if (prev == NULL)
+        bucket->first = next;
+    else
         prev->next = next;
-    else if ((bucket->first = next) == NULL)
+    if (bucket->first == NULL)
         buckets->used[item->place / 64] &= ~(UINT64_C(1) << item->place % 64);
 }
 

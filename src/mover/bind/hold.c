@@ -59,21 +59,18 @@ static bool hold(ferry_blocks *set, int32_t block)
     return true;
 }
 
-/* Lets an object rest again. If messages have come for it, the next poll does that. */
+/* Lets an object rest again. If messages have come for it, or if it was on its way when it was
+ * held, the next poll does that. */
 static void let_rest(ferry *f, fy_record *record)
 {
-    fy_objects *objects = fy_objects_of(f);
-    if (record->late.count == 0 && !record->worked) {
-        objects->calls->rest(f, record);
+    const fy_object_calls *calls = fy_objects_of(f)->calls;
+    if (record->target < 0 && record->late.count == 0 && !record->worked) {
+        calls->rest(f, record);
         return;
     }
-    objects->calls->lock(f);
-    record->state = FY_RETURNED;
-    fy_list_insert(&objects->done, &record->link);
-    /* release: pairs with the acquire in the progress of the object layer */
-    atomic_store_explicit(&objects->mail, true, memory_order_release);
-    objects->calls->unlock(f);
-    fy_layer_due(f, FY_LAYER_OBJECT);
+    calls->lock(f);
+    calls->set_down(f, record, FY_RETURNED);
+    calls->unlock(f);
 }
 
 static bool concerns(const ferry_blocks *set, const ferry_mover *m)
