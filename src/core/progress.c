@@ -267,30 +267,37 @@ static int serve_the_rest(ferry *f, bool tasks)
  * did not have to send its own. So a rank that refuses for a while tells one of the peers
  * concerned, in turn. If a peer whose requests this rank refuses too tells it so, this rank takes
  * all frames of that peer for one round. That adds no more to its backlog than the ring holds, and
- * makes room for the other's answers. A peer that only does not poll answers nothing, and finds no
- * room when its ring is full. It may run a task, which each word to its helper delays. So the
- * pauses between the words grow. */
+ * makes room for the other's answers. Then it tells the peer so in turn. Words go to and fro while
+ * both refuse.
+ *
+ * A peer that only does not poll answers nothing, and finds no room when its ring is full. It may
+ * run a task, which each word to its helper delays. So the pauses before words that are no answers
+ * grow. */
 static __attribute__((cold)) void settle_refusals(ferry *f)
 {
     enum { TELL_NS = 1000 * 1000 };
-    int refused = f->refused;
+    int tells = f->refused;
     f->refused = f->relieved = 0;
     fy_rest_due(f);
-    if (refused == 0) {
+    if (tells == 0) {
         f->tell_pause_ns = 0;
         return;
     }
     /* relaxed: pairs with fy_refusal_deliver; one that comes just now counts in the next round */
     int refuser = atomic_exchange_explicit(&f->refuser, 0, memory_order_relaxed);
-    if (refuser != 0 && is_over(f, refuser - 1))
-        f->relieved = refuser;
     uint64_t now = f->head.ops->host.now(f->head.port);
-    if (f->tell_pause_ns != 0) {
-        if (now - f->tell_since_ns < f->tell_pause_ns)
-            return;
+    if (refuser != 0 && is_over(f, refuser - 1)) {
+        f->relieved = tells = refuser;
+        f->tell_pause_ns = 0;
+    } else if (f->tell_pause_ns == 0) {
+        tells = 0;
+    } else if (now - f->tell_since_ns < f->tell_pause_ns) {
+        return;
+    }
+    if (tells != 0) {
         const fy_frame frame = {.kind = FY_KIND_REFUSAL};
-        (void)fy_send_now(f, refused - 1, &frame); /* said again, or the peer is gone */
-        f->told = refused;
+        (void)fy_send_now(f, tells - 1, &frame); /* said again, or the peer is gone */
+        f->told = tells;
     }
     f->tell_pause_ns += TELL_NS;
     f->tell_since_ns = now;
