@@ -22,9 +22,9 @@ typedef struct ferry_group ferry_group;
 /* Divides the ranks of `parent` into groups. Ranks that pass the same `colour` (0 or above) are one
  * group, ordered by `key` and, for equal keys, as in `parent`. Gives `*out`, freed with
  * ferry_group_free; NULL for a rank that passes FERRY_NO_COLOUR. Every rank of `parent` calls it.
- * If the call fails on one rank of a new group, it fails on all ranks of that group. FERRY_EINVAL:
- * another colour below 0. Other errors as ferry_allreduce. [app thread, not in handlers | polls |
- * may block] */
+ * If the call fails on one rank of a new group, it fails on all ranks of that group. But if one of
+ * them dies, others may have a group already, whose collectives fail. FERRY_EINVAL: another colour
+ * below 0. Other errors as ferry_allreduce. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key,
                                                ferry_group **out);
 
