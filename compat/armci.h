@@ -30,7 +30,7 @@ FERRY_API void ARMCI_Cleanup(void);
 FERRY_API void ARMCI_Error(const char *message, int code) __attribute__((noreturn));
 
 /* Groups of processes. All processes of the parent, which for ARMCI_Group_create is the default
- * group, make a call that makes groups. */
+ * group, make a call that makes groups. After the default group is freed, the default is all. */
 typedef struct ARMCI_Group {
     void *group; /* NULL: all. A process outside a new group gets a value that names no group */
 } ARMCI_Group;

@@ -187,8 +187,11 @@ int ARMCIX_Group_split(const ARMCI_Group *parent, int colour, int key, ARMCI_Gro
 void ARMCI_Group_free(ARMCI_Group *group)
 {
     fy_armci_check("ARMCI_Group_free", 0);
-    if (!is_none(group))
+    if (!is_none(group)) {
+        if (fy_armci.group == group->group)
+            fy_armci.group = NULL;
         ferry_group_free(fy_compat.f, group->group);
+    }
     set_group(group, NULL);
 }
 
@@ -306,16 +309,19 @@ fy_armci_op *fy_armci_op_create(int process, armci_hdl_t *handle, size_t data_by
 
 void ARMCI_INIT_HANDLE(armci_hdl_t *handle)
 {
+    fy_armci_address_check("ARMCI_INIT_HANDLE", handle, "handle");
     *handle = (armci_hdl_t){NULL, 0};
 }
 
 void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle)
 {
+    fy_armci_address_check("ARMCI_SET_AGGREGATE_HANDLE", handle, "handle");
     handle->aggregate = 1;
 }
 
 void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
 {
+    fy_armci_address_check("ARMCI_UNSET_AGGREGATE_HANDLE", handle, "handle");
     handle->aggregate = 0;
 }
 

@@ -214,8 +214,12 @@ static void groups(void)
     if (me % 2 == 0) {
         ARMCI_Group_size(&half, &size);
         CHECK(size == used);
+        ARMCI_Group_set_default(&half);
         ARMCI_Group_free(&half);
     }
+    ARMCI_Group_get_default(&half); /* a group that was freed is not the default */
+    ARMCI_Group_size(&half, &size);
+    CHECK(size == count);
 }
 
 static void messages(void)

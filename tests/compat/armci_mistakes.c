@@ -86,6 +86,8 @@ static void make_mistake_with_null(void *there)
         ARMCI_PutS(&number, strides, there, strides, NULL, 0, 0);
     else if (is("null_operation"))
         armci_msg_igop(&number, 1, NULL);
+    else if (is("null_handle"))
+        ARMCI_INIT_HANDLE(NULL);
 }
 
 static void make_negative_mistake(void)
