@@ -87,14 +87,15 @@ void fy_engine_message(ferry_scheduling *s, fy_percolation *p, int source,
 }
 
 /* An object has come, or ends its task. It goes on here if it has tasks and was not here for long.
- * If it has come back because its server could not be reached, it stays until the servers
- * change. */
+ * If it has come back because it could not be sent, the terminator tries again later. */
 void fy_engine_rest(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *item)
 {
     int target = fy_mark_rank(item->mark);
     bool stuck = target >= 0 && target == fy_terminator_home(s, p, item->object);
-    if (target >= 0)
+    if (target >= 0) {
         item->mark = FY_MARK_NONE;
+        p->stats.terminated--;
+    }
     if (item->arrived)
         p->stats.taken += strike(p, item->object.word);
     if (item == p->running) {
@@ -104,8 +105,10 @@ void fy_engine_rest(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *i
     bool stays = stuck || item->mark < p->tasks;
     if (item->pending != 0 && stays)
         fy_line_insert(&p->queue, item, NULL);
+    else if (stuck)
+        fy_terminator_failed(s, p, item);
     else
-        fy_line_insert(stuck ? &p->stuck : &p->leaving, item, NULL);
+        fy_line_insert(&p->leaving, item, NULL);
 }
 
 static bool is_in(const fy_line *line, const ferry_schedulable *item)
@@ -162,8 +165,10 @@ void fy_engine_members(ferry_scheduling *s, fy_percolation *p)
             if (p->expected[i].server == server)
                 p->expected[i] = p->expected[--p->expected_count];
     }
-    for (ferry_schedulable *item; (item = fy_line_pop(&p->stuck)) != NULL;)
+    for (ferry_schedulable *item; (item = fy_line_pop(&p->stuck)) != NULL;) {
+        item->place = 0;
         fy_line_insert(&p->leaving, item, NULL); /* another server may take it */
+    }
     allow_requests(p);
     engine_ask(s, p);
 }

@@ -112,7 +112,8 @@ static bool percolation_empty(ferry_scheduling *s, void *state)
     bool alone = p->engines == 0 || !ferry_scheduling_is_on(s);
     if (fy_percolation_serves(p))
         return p->own.count == 0 && (!alone || p->tokens.count == 0);
-    return p->queue.count == 0 && p->leaving.count == 0;
+    return p->queue.count == 0 && p->leaving.count == 0 &&
+           (p->awaits || !fy_terminator_hopes(s, p)); /* not yet: it is work as well */
 }
 
 static void percolation_message(ferry_scheduling *s, void *state, int source,

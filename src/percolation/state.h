@@ -30,7 +30,8 @@
  * are made after each change of either). An engine that has declined asks again after an object has
  * left it, and an engine without objects takes any object. An object goes back after a number of
  * tasks, so that others get their turn. Without an engine a server runs tasks itself, and without a
- * server objects stay on engines.
+ * server objects stay on engines. An object that cannot be sent back is tried again a few times
+ * (terminator.c).
  *
  * Threads: all under the balancing lock, as in each scheduler. */
 #ifndef FY_PERCOLATION_H
@@ -103,6 +104,9 @@ typedef struct fy_percolation {
     fy_line queue;      /* objects with tasks */
     fy_line leaving;    /* objects that go back at the next look */
     fy_line stuck;      /* objects without tasks that cannot go back now */
+    bool awaits;        /* some of them are tried again: a unit of work */
+    uint64_t retry_ns;  /* when; 0: at the next look */
+    uint64_t renewed;   /* the ferry_quiesce in which all had their tries again */
     fy_asking *askings; /* by server */
     fy_expected *expected;
     int expected_count;
@@ -175,7 +179,14 @@ void fy_engine_members(ferry_scheduling *s, fy_percolation *p);
 /* The server to which an object goes back; -1: none is left. */
 int fy_terminator_home(const ferry_scheduling *s, const fy_percolation *p, ferry_object object);
 
-/* Sends the objects in `leaving` back. Returns whether one has left. */
+/* An object could not be sent back. It is tried again later. [application thread] */
+void fy_terminator_failed(ferry_scheduling *s, fy_percolation *p, ferry_schedulable *item);
+
+/* Whether an object that could not be sent back is tried again. */
+bool fy_terminator_hopes(const ferry_scheduling *s, const fy_percolation *p);
+
+/* Sends back the objects in `leaving`, and those in `stuck` whose time has come. Returns whether
+ * one has left. */
 bool fy_terminator_run(ferry_scheduling *s, fy_percolation *p);
 
 #endif
