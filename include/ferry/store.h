@@ -38,9 +38,9 @@ typedef struct ferry_store_options {
     }
 
 /* Opens the store of this rank. `options` is borrowed. Gives `*out`, closed by ferry_store_close or
- * ferry_close. FERRY_EINVAL: there is no budget. FERRY_ESTATE: this rank has a store, or a handler
- * runs. FERRY_ESYSTEM: the folder takes no file. FERRY_ENOMEM. [app thread, not in handlers | never
- * blocks] dmcs.txt 5.2. */
+ * ferry_close. FERRY_EINVAL: there is no budget, or the folder is "". FERRY_ESTATE: this rank has a
+ * store, or a handler runs. FERRY_ESYSTEM: the folder takes no file. FERRY_ENOMEM. [app thread, not
+ * in handlers | never blocks] dmcs.txt 5.2. */
 FERRY_API FERRY_MUST_USE int ferry_store_open(ferry *f, const ferry_store_options *options,
                                               ferry_store **out);
 

@@ -35,6 +35,11 @@ static int open_store(ferry *f, const ferry_store_options *options, ferry_store 
 {
     const char *folder = options->folder != NULL ? options->folder : fy_env_get("TMPDIR");
     folder = folder != NULL ? folder : "/var/tmp";
+    if (*folder == '\0')
+        return fy_fail(
+            f, FERRY_EINVAL,
+            "store_open: the folder is \"\"; expected a path, or NULL for that of TMPDIR, "
+            "else /var/tmp");
     ferry_store *s = store_create(f, options);
     if (s == NULL)
         return fy_fail(f, FERRY_ENOMEM, "store_open: no memory");

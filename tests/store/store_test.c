@@ -71,6 +71,9 @@ static void test_store_refuses_what_it_cannot_do(void **state)
     assert_int_equal(ferry_store_open(f, &options, &other), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(f), "FERRY_MEMORY_BUDGET is \"12Q\"; expected"));
     CHECK(unsetenv("FERRY_MEMORY_BUDGET") == 0);
+    options.folder = "";
+    assert_int_equal(ferry_store_open(f, &options, &other), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(f), "the folder is \"\"; expected a path"));
     options.folder = "/nowhere/at/all";
     assert_int_equal(ferry_store_open(f, &options, &other), FERRY_ESYSTEM);
     assert_non_null(strstr(ferry_error_message(f), "/nowhere/at/all"));
