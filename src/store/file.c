@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,12 +124,30 @@ static fy_disk_outcome outcome_of(fy_stored *item, size_t size_bytes)
     return out;
 }
 
+/* Writes as disk->write does. Beyond the limit of file sizes the system also sends this thread
+ * SIGXFSZ, which would end the process. The error says enough, so the signal is dropped. */
+static ssize_t write_quietly(const fy_disk *disk, const void *bytes, size_t size_bytes,
+                             off_t offset)
+{
+    const struct timespec now = {0};
+    sigset_t limit, before;
+    (void)sigemptyset(&limit);
+    (void)sigaddset(&limit, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &limit, &before);
+    ssize_t count = disk->write(disk->fd, bytes, size_bytes, offset);
+    int error = errno;
+    if (count < 0 && error == EFBIG)
+        (void)sigtimedwait(&limit, NULL, &now);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return count;
+}
+
 static ssize_t write_some(fy_stored *item, const void *bytes, size_t size_bytes, off_t offset)
 {
     const fy_disk *disk = &item->store->disk;
-    return outcome_of(item, size_bytes).error != 0
-               ? -1
-               : disk->write(disk->fd, bytes, size_bytes, offset);
+    return outcome_of(item, size_bytes).error != 0 ? -1
+                                                   : write_quietly(disk, bytes, size_bytes, offset);
 }
 
 static ssize_t read_some(fy_stored *item, void *bytes, size_t size_bytes, off_t offset)

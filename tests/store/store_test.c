@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -214,6 +216,46 @@ static void test_store_keeps_what_it_cannot_write(void **state)
         }
 }
 
+/* A limit of file sizes is a full disk. The signal that goes with it ends nothing, and is not left
+ * for later. */
+static void try_file_limit(int threads)
+{
+    test_job job;
+    account a;
+    struct rlimit before, low;
+    sigset_t mask;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    a.store->disk.limit = threads;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    low = (struct rlimit){.rlim_cur = 3 * BYTES + BYTES / 2, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    create_all(f, &a);
+    settle_writes(f, &a);
+    for (int i = 0; i < OBJECTS; i++)
+        send_add(f, &a, a.objects[i], 5);
+    (void)job_settle(&job);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_true(stats_of(&a).write_errors >= 1);
+    assert_true(stats_of(&a).writes >= 1);
+    assert_int_equal(a.handled, OBJECTS);
+    assert_int_equal(stats_of(&a).read_errors, 0);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+    assert_int_equal(sigismember(&mask, SIGXFSZ), 0);
+    assert_int_equal(sigpending(&mask), 0);
+    assert_int_equal(sigismember(&mask, SIGXFSZ), 0);
+    assert_int_equal(ferry_store_close(a.store), 0);
+    job_close(&job);
+}
+
+static void test_store_keeps_what_is_beyond_the_file_limit(void **state)
+{
+    (void)state;
+    try_file_limit(0);
+    try_file_limit(FY_DISK_THREADS);
+}
+
 static void test_store_keeps_what_it_cannot_read(void **state)
 {
     (void)state;
@@ -410,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_store_has_the_budget_of_its_user),
         cmocka_unit_test(test_store_takes_an_object_beyond_its_budget),
         cmocka_unit_test(test_store_keeps_what_it_cannot_write),
+        cmocka_unit_test(test_store_keeps_what_is_beyond_the_file_limit),
         cmocka_unit_test(test_store_keeps_what_it_cannot_read),
         cmocka_unit_test(test_store_finds_damage),
         cmocka_unit_test(test_store_finds_an_older_image),
