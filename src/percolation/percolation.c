@@ -248,16 +248,24 @@ static int percolation_prepare(ferry *f, const ferry_percolation_options *o)
     return error;
 }
 
+/* An error and its rank as one number: 0 without an error. If several ranks have the same error,
+ * the lowest rank has the greatest number. */
+static int64_t failure_of(const ferry *f, int error)
+{
+    return error == 0 ? 0 : (int64_t)-error << 32 | (INT32_MAX - ferry_rank(f));
+}
+
 /* Whether all ranks could start, with as many servers. */
 static int percolation_agree(ferry *f, int error, int servers)
 {
-    int64_t most[3] = {servers, -servers, -error}; /* errors are negative */
+    int64_t most[3] = {servers, -servers, failure_of(f, error)};
     int failed = ferry_allreduce(f, FERRY_INT64, FERRY_MAX, most, most, 3);
     if (error != 0 || failed != 0)
         return error != 0 ? error : failed;
     if (most[2] != 0)
-        return fy_fail(f, FERRY_EPEER, "percolation_start: another rank could not start: %s",
-                       ferry_strerror((int)-most[2]));
+        return fy_fail(f, FERRY_EPEER, "percolation_start: rank %d could not start: %s",
+                       (int)(INT32_MAX - (most[2] & INT32_MAX)),
+                       ferry_strerror((int)-(most[2] >> 32)));
     if (most[0] != -most[1])
         return fy_fail(f, FERRY_EINVAL,
                        "percolation_start: servers is %d here, and %d to %d on all ranks; "
