@@ -65,6 +65,7 @@ static int begin_group(ferry_window *w, const many *m, const ferry_track *track,
     }
     if (group->op != 0)
         fy_op_own(w->f, group->op, group_gone, group);
+    fy_op_aside(w->f, group->op);
     *out = group;
     return 0;
 }

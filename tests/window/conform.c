@@ -359,6 +359,36 @@ static void many(ferry *f, bool direct)
     CHECK(f, ferry_window_free(w) == 0);
 }
 
+/* A quiescence ends while puts wait for the end of their epoch. */
+static void quiet(ferry *f)
+{
+    enum { WAYS = 3 };
+    const int to = (ferry_rank(f) + 1) % ferry_ranks(f);
+    const int64_t numbers[WAYS] = {7, 8, 9};
+    const ferry_window_value value = {&numbers[0], sizeof(numbers[0])};
+    const ferry_window_put_piece piece = {1, {&numbers[1], sizeof(numbers[1])}};
+    const ferry_window_range range = {2, 1, 1, sizeof(numbers[2]), 0, NULL};
+    ferry_op ops[WAYS];
+    ferry_track tracks[WAYS];
+    ferry_window *w = create(f, NULL, 0);
+    for (int i = 0; i < WAYS; i++) {
+        tracks[i] = (ferry_track)FERRY_TRACK_DEFAULTS;
+        tracks[i].op = &ops[i];
+    }
+    CHECK(f, ferry_window_fence(w) == 0);
+    CHECK(f, ferry_window_put(w, to, 0, &value, &tracks[0]) == 0);
+    CHECK(f, ferry_window_put_vector(w, to, &piece, 1, &tracks[1]) == 0);
+    CHECK(f, ferry_window_put_strided(w, to, &range, &numbers[2], &tracks[2]) == 0);
+    CHECK(f, ferry_quiesce(f) == 0);
+    CHECK(f, ferry_window_length(w) == 0);
+    CHECK(f, ferry_window_fence(w) == 0);
+    for (int i = 0; i < WAYS; i++) {
+        CHECK(f, ferry_op_wait(f, &ops[i]) == 0);
+        CHECK(f, own(f, w, i) == numbers[i]);
+    }
+    CHECK(f, ferry_window_free(w) == 0);
+}
+
 /* Bad calls, and attributes. */
 static void refusals(ferry *f)
 {
@@ -403,6 +433,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     tracked(f);
     many(f, false);
     many(f, true);
+    quiet(f);
     refusals(f);
     return 0;
 }
