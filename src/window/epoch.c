@@ -16,36 +16,6 @@
 
 enum { LOOK_NS = 1000 * 1000, TRY_NS = 20 * 1000 };
 
-/* The cause for which an operation without a track fails. */
-static const char *cause_text(int error)
-{
-    switch (error) {
-    case FERRY_ETOOLONG:
-        return "its value is larger than the memory given";
-    case FERRY_EINVAL:
-        return "its value has another size than the operation";
-    case FERRY_ERANGE:
-        return "the index lies before the array";
-    case FERRY_EPEER:
-        return "its rank is gone, or a rank died while it changed the element";
-    case FERRY_ENOMEM:
-        return "no memory for its value";
-    default:
-        return ferry_strerror(error);
-    }
-}
-
-/* Ends a call. Returns its error, else the first error of an operation. */
-static int epoch_finish(ferry_window *w, const char *call, int error)
-{
-    int first = w->error;
-    w->error = 0;
-    if (error != 0 || first == 0)
-        return error;
-    return fy_fail(w->f, first, "%s: an operation on element %lld of rank %d failed: %s", call,
-                   (long long)w->error_index, w->error_rank, cause_text(first));
-}
-
 /* Notes whether an epoch is open towards `rank`, after one began or ended or the rank went. */
 static void window_open_note(ferry_window *w, int rank)
 {
@@ -184,7 +154,7 @@ int ferry_window_fence(ferry_window *w)
     }
     if (!w->fenced)
         open_all(w);
-    return epoch_finish(w, "window_fence", error);
+    return fy_window_report(w, "window_fence", FY_WINDOW_ALL, error);
 }
 
 static int check_ranks(ferry_window *w, const char *call, const int *ranks, int count)
@@ -323,6 +293,7 @@ int ferry_window_complete(ferry_window *w)
         error = error == 0 ? at : error;
     }
     fy_window_settle(w, -1);
+    error = fy_window_report(w, "window_complete", FY_WINDOW_STARTED, error);
     for (int rank = 0; rank < w->ranks; rank++) {
         if (w->peers[rank].started)
             error = window_tell_surely(w, rank, FY_WINDOW_DONE, error);
@@ -330,7 +301,7 @@ int ferry_window_complete(ferry_window *w)
         window_open_note(w, rank);
     }
     w->access = false;
-    return epoch_finish(w, "window_complete", error);
+    return error;
 }
 
 /* Ends an exposure whose ranks have all completed. */
@@ -416,7 +387,6 @@ int ferry_window_lock(ferry_window *w, ferry_window_lock_kind kind, int rank)
     w->awaits_lock = -1;
     if (peer->locked != FY_HELD_NOT)
         return 0;
-    w->error = 0;
     return fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", call, rank);
 }
 
@@ -439,12 +409,8 @@ static int flush(ferry_window *w, const char *call, int rank)
     fy_window_settle(w, rank);
     /* seq_cst: puts into words are done before this rank's next reads */
     atomic_thread_fence(memory_order_seq_cst);
-    int error = 0;
-    if (!fy_window_is_alive(w->f, rank)) {
-        w->error = 0;
-        error = fy_window_check_rank(w, call, rank);
-    }
-    return epoch_finish(w, call, error);
+    const bool alive = fy_window_is_alive(w->f, rank);
+    return fy_window_report(w, call, rank, alive ? 0 : fy_window_check_rank(w, call, rank));
 }
 
 int ferry_window_flush(ferry_window *w, int rank)

@@ -45,15 +45,6 @@ int fy_window_check_epoch(const ferry_window *w, const char *call, int rank)
     return 0;
 }
 
-void fy_window_note(ferry_window *w, int rank, int64_t index, int error)
-{
-    if (error == 0 || w->error != 0)
-        return;
-    w->error = error;
-    w->error_rank = rank;
-    w->error_index = index;
-}
-
 void fy_window_op_end(fy_window_op *op, int error)
 {
     ferry_window *w = op->window;
@@ -61,7 +52,7 @@ void fy_window_op_end(fy_window_op *op, int error)
     fy_window_group *group = op->group;
     if (op->action.verb == FY_WINDOW_NOTHING)
         error = 0;
-    else if (tracked == 0 && group == NULL)
+    else if (tracked == 0 && group == NULL && op->action.verb != FY_WINDOW_LOCK)
         fy_window_note(w, op->rank, op->action.index, error);
     if (op->serial == 0)
         w->peers[op->rank].queued--;

@@ -167,6 +167,7 @@ typedef struct fy_window_peer {
     bool go;         /* it allows the puts */
     uint8_t exposed; /* fy_exposed */
     bool open;       /* an epoch is open towards `array`, whose memory is valid */
+    int16_t error;   /* of the first untracked operation that failed (failure.c) */
 } fy_window_peer;
 
 typedef enum fy_exposed {
@@ -199,10 +200,9 @@ struct ferry_window {
     uint32_t exposures; /* how many ranks have not completed */
     bool direct;        /* puts do not wait for the end of their epoch */
     bool fenced, access, posted;
-    bool go_due; /* ranks may be told to go, and were not told yet */
-    int error;   /* the first error of an untracked operation of this epoch */
-    int error_rank;
-    int64_t error_index;
+    bool go_due;            /* ranks may be told to go, and were not told yet */
+    fy_link failures;       /* of untracked operations (failure.c) */
+    uint32_t bare_failures; /* how many found no memory for a record */
     int exposure_error;
     const char *awaits;       /* why a call waits for rank `awaited`; NULL: no call waits */
     int awaited, awaits_lock; /* awaits_lock: the rank whose lock is wanted; -1: none */
@@ -313,8 +313,13 @@ void fy_window_op_silence(fy_window_op *op);
 /* Counts the end of a part of the group, or of the call that begins the parts. */
 void fy_window_group_end(fy_window_group *group, int error);
 
-/* Keeps the first error of an operation without a track for the end of the epoch. */
+/* Keeps the first error of an operation on `rank` without a track, for the call that ends it. */
 void fy_window_note(ferry_window *w, int rank, int64_t index, int error);
+/* Ends a call that has ended the operations on rank `which`, or on these ranks. Forgets their
+ * failures. Returns `error`; if that is 0, the first failure. */
+enum { FY_WINDOW_ALL = -1, FY_WINDOW_STARTED = -2 };
+int fy_window_report(ferry_window *w, const char *call, int which, int error);
+void fy_window_failures_drop(ferry_window *w);
 
 /* Makes room for another word of `peer`. Returns false without memory. */
 bool fy_window_words_grow(fy_window_peer *peer);

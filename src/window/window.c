@@ -51,6 +51,7 @@ static void window_free(ferry_window *w, bool alone)
     if (alone || fy_head_of(w->f)->ops->heap.alloc == NULL)
         fy_array_free(w->f, w->array);
     fy_list_remove(&w->link);
+    fy_window_failures_drop(w);
     free(w->attributes);
     for (int rank = 0; w->peers != NULL && rank < w->ranks; rank++)
         free(w->peers[rank].words);
@@ -215,6 +216,7 @@ static ferry_window *windows_prepare(ferry *f, const ferry_window_options *optio
     w->id = ++all->id;
     w->awaits_lock = -1;
     fy_list_init(&w->queue);
+    fy_list_init(&w->failures);
     fy_list_insert(&all->windows, &w->link);
     fy_layer_due(w->f, FY_LAYER_WINDOW);
     if (windows_fill(w, options) == 0)

@@ -389,6 +389,58 @@ static void quiet(ferry *f)
     CHECK(f, ferry_window_free(w) == 0);
 }
 
+/* Gets an element of `rank` into too little memory. Returns whether the call could not tell that
+ * yet; then the answer has come. */
+static bool get_too_long(ferry *f, ferry_window *w, int rank)
+{
+    const size_t unknown = 99;
+    size_t size = unknown;
+    char little[4];
+    const int error = get(w, rank, 0, little, sizeof(little), &size);
+    CHECK(f, error == 0 || error == FERRY_ETOOLONG);
+    while (size == unknown)
+        CHECK(f, ferry_wait(f, 1000000) >= 0);
+    return error == 0;
+}
+
+/* Whether `error` is that of get_too_long, and the text names `call` and `rank`. */
+static bool is_blamed(ferry *f, int error, const char *call, int rank)
+{
+    char text[80];
+    (void)snprintf(text, sizeof(text), "%s: an operation on element 0 of rank %d failed", call,
+                   rank);
+    return error == FERRY_ETOOLONG && strstr(ferry_error_message(f), text) != NULL;
+}
+
+/* The error of an operation comes from the call that ends it, not from one for other targets. */
+static void blame(ferry *f)
+{
+    const ferry_window_value value = {"longer", 6};
+    const int me = ferry_rank(f), ranks = ferry_ranks(f), next = (me + 1) % ranks;
+    ferry_window *w = create(f, &value, 1);
+    bool later = false;
+    for (int rank = 0; rank < ranks; rank++)
+        CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, rank) == 0);
+    for (int rank = 0; rank < ranks; rank++)
+        if (rank != me)
+            later = get_too_long(f, w, rank);
+    CHECK(f, ferry_window_flush(w, me) == 0);
+    CHECK(f, ferry_window_post(w, &me, 1) == 0);
+    CHECK(f, ferry_window_start(w, &me, 1) == 0);
+    CHECK(f, ferry_window_complete(w) == 0);
+    CHECK(f, ferry_window_wait(w) == 0);
+    for (int rank = ranks - 1; rank >= 0; rank--) {
+        const int error = ferry_window_unlock(w, rank);
+        CHECK(f, later && rank != me ? is_blamed(f, error, "window_unlock", rank) : error == 0);
+    }
+    CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, next) == 0);
+    later = get_too_long(f, w, next);
+    const int error = ferry_window_fence(w);
+    CHECK(f, later ? is_blamed(f, error, "window_fence", next) : error == 0);
+    CHECK(f, ferry_window_unlock(w, next) == 0);
+    CHECK(f, ferry_window_free(w) == 0);
+}
+
 /* Bad calls, and attributes. */
 static void refusals(ferry *f)
 {
@@ -434,6 +486,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     many(f, false);
     many(f, true);
     quiet(f);
+    blame(f);
     refusals(f);
     return 0;
 }

@@ -9,6 +9,7 @@
  * - 6: the same into a view
  * - 7: any rank, at any time in epochs of fences and locks
  * - 8: any rank, at any time in epochs of post and start
+ * - 9: in the simulator, which ends it, while rank 0 has its lock and that of rank 1
  *
  * The others must come back with FERRY_EPEER, or with the lock, and can use the element. */
 #include <signal.h>
@@ -221,6 +222,30 @@ static void in_trades(ferry *f, ferry_window *w)
     CHECK(f, error == (lives ? 0 : FERRY_EPEER));
 }
 
+/* The death of the victim does not hide that a get from rank 1 has failed. */
+static void with_two_locks(ferry *f, ferry_window *w, int victim)
+{
+    char little[sizeof(one) / 2];
+    const ferry_window_target target = {little, sizeof(little), NULL};
+    if (ferry_rank(f) == 1) {
+        CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 1) == 0);
+        CHECK(f, ferry_window_put(w, 1, 0, &value, NULL) == 0);
+        CHECK(f, ferry_window_unlock(w, 1) == 0);
+    }
+    CHECK(f, ferry_barrier(f) == 0);
+    if (ferry_rank(f) == 0) {
+        CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 1) == 0);
+        CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, victim) == 0);
+        CHECK(f, ferry_window_get(w, 1, 0, &target, NULL) == 0);
+    }
+    while (!ferry_peer_is_gone(f, victim))
+        CHECK(f, ferry_wait(f, 1000000) >= 0);
+    if (ferry_rank(f) == 0) {
+        CHECK(f, ferry_window_unlock(w, victim) == FERRY_EPEER);
+        CHECK(f, ferry_window_unlock(w, 1) == FERRY_ETOOLONG);
+    }
+}
+
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {
     (void)f, (void)arg, (void)event;
@@ -249,6 +274,8 @@ static int rank_main(ferry *f, int argc, char **argv)
             ;
     else if (mode == 8)
         in_trades(f, w);
+    else if (mode == 9)
+        with_two_locks(f, w, victim);
     else if (mode >= 5)
         in_put(f, w, victim, mode == 6);
     else if (mode == 0)
