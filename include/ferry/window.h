@@ -47,10 +47,11 @@ typedef struct ferry_window_options {
         sizeof(ferry_window_options), NULL, NULL, 0, false                                         \
     }
 
-/* Creates a window. Every rank of the group calls it. Gives `*out`, freed with ferry_window_free.
- * `options` is borrowed; NULL: defaults. FERRY_ENOMEM on all ranks: one of them has no memory.
- * FERRY_EINVAL on all ranks: `direct` differs. Other errors as ferry_allreduce. [app thread, not in
- * handlers | polls | may block] progressive-messages.txt A.1.1. */
+/* Creates a window. Every rank of the group calls it. Without a group its ranks are the members at
+ * this time; ranks that join later are not in it, and make none of its calls. Gives `*out`, freed
+ * with ferry_window_free. `options` is borrowed; NULL: defaults. FERRY_ENOMEM on all ranks: one of
+ * them has no memory. FERRY_EINVAL on all ranks: `direct` differs. Other errors as ferry_allreduce.
+ * [app thread, not in handlers | polls | may block] progressive-messages.txt A.1.1. */
 FERRY_API FERRY_MUST_USE int ferry_window_create(ferry *f, const ferry_window_options *options,
                                                  ferry_window **out);
 
@@ -185,8 +186,10 @@ FERRY_API FERRY_MUST_USE int ferry_window_compare_swap(ferry_window *window, int
  * thread, not in handlers | polls | may block, unless a function says otherwise] */
 
 /* Ends the epoch that the last fence began, for all ranks, and begins the next. Every rank of the
- * group calls it. All gets of all ranks take effect before all puts and accumulates.
- * progressive-messages.txt A.1.4. */
+ * group calls it. All gets of all ranks take effect before all puts and accumulates. If a rank of
+ * the window has gone, every later fence returns FERRY_EPEER. In a window without a group that ends
+ * with the next ferry_quiesce: the ranks that are left go on. It does not end while a rank is a
+ * member that joined after the window was made. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_fence(ferry_window *window);
 
 /* Opens the array of this rank to the `count` ranks at `ranks`, which is borrowed. Never blocks.

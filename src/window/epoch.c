@@ -10,6 +10,8 @@
  *   polls.
  * - Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant
  * yet. */
+#include <ferry/member.h>
+
 #include "core/fail.h"
 #include "core/why.h"
 #include "window/state.h"
@@ -93,22 +95,34 @@ void fy_window_settle(ferry_window *w, int rank)
 
 /* The cause of an error. Ranks that learn of a death at different times may call different
  * collectives after it. Then the death is the cause. */
-static int cause_of(ferry_window *w, int error)
+static int cause_of(ferry_window *w, const char *call, int error)
 {
     for (int rank = 0; error == FERRY_EINVAL && rank < w->ranks; rank++)
-        if (!fy_window_is_alive(w->f, rank))
-            error = fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", "window", rank);
+        if (w->peers[rank].id != 0 && !fy_window_is_alive(w->f, rank))
+            error = fy_window_check_rank(w, call, rank);
     return error;
 }
 
-int fy_window_barrier(ferry_window *w)
+/* The group of a collective call; NULL: the members. They may be fewer than the ranks that made the
+ * window. If a rank has joined, its program cannot make the call. All ranks of the window decide
+ * alike, because they agree on the members. */
+static ferry_group *group_now(const ferry_window *w)
+{
+    const int count = w->makers == NULL ? 0 : ferry_member_count(w->f);
+    for (int place = 0; place < count; place++)
+        if (w->peers[ferry_member_rank(w->f, place)].id == 0)
+            return w->makers;
+    return w->group;
+}
+
+int fy_window_barrier(ferry_window *w, const char *call)
 {
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
-    if (w->group == NULL) /* this call is faster */
-        return cause_of(w, ferry_barrier(w->f));
     what.kind = FERRY_BARRIER;
-    what.group = w->group;
-    return cause_of(w, ferry_collective_run(w->f, &what));
+    what.group = group_now(w);
+    if (what.group == NULL) /* this call is faster */
+        return cause_of(w, call, ferry_barrier(w->f));
+    return cause_of(w, call, ferry_collective_run(w->f, &what));
 }
 
 /* Opens the first epoch of fences. Each fence ends one and opens the next. */
@@ -120,7 +134,7 @@ static void open_all(ferry_window *w)
 }
 
 /* A barrier, after which each rank knows whether any rank has puts. */
-static int meet(ferry_window *w, bool *puts)
+static int meet(ferry_window *w, const char *call, bool *puts)
 {
     const int64_t own = w->words > 0 || !fy_list_empty(&w->queue);
     int64_t most = 0;
@@ -131,30 +145,31 @@ static int meet(ferry_window *w, bool *puts)
     what.count = 1;
     what.in = &own;
     what.out = &most;
-    what.group = w->group;
+    what.group = group_now(w);
     const int error = ferry_collective_run(w->f, &what);
     *puts = most != 0;
-    return cause_of(w, error);
+    return cause_of(w, call, error);
 }
 
 int ferry_window_fence(ferry_window *w)
 {
+    static const char call[] = "window_fence";
     bool puts = false;
-    int error = fy_window_check(w, "window_fence");
+    int error = fy_window_check(w, call);
     if (error != 0)
         return error;
     fy_window_settle(w, -1);
-    error = w->direct ? fy_window_barrier(w) : meet(w, &puts);
+    error = w->direct ? fy_window_barrier(w, call) : meet(w, call, &puts);
     if (error != 0) {
         fy_window_give_up(w, -1, error);
     } else if (puts) {
         fy_window_carry_out(w, -1);
         fy_window_settle(w, -1);
-        error = fy_window_barrier(w);
+        error = fy_window_barrier(w, call);
     }
     if (!w->fenced)
         open_all(w);
-    return fy_window_report(w, "window_fence", FY_WINDOW_ALL, error);
+    return fy_window_report(w, call, FY_WINDOW_ALL, error);
 }
 
 static int check_ranks(ferry_window *w, const char *call, const int *ranks, int count)

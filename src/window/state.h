@@ -190,6 +190,7 @@ struct ferry_window {
     fy_link link;
     ferry *f;
     ferry_group *group;
+    ferry_group *makers; /* without `group`, if ranks may join: the ranks that made the window */
     fy_array *array;
     fy_window_peer *peers; /* by rank */
     int ranks;             /* of `peers` */
@@ -352,7 +353,7 @@ void fy_window_give_up(ferry_window *w, int rank, int error);
 void fy_window_unexpose(ferry_window *w, int rank, int error);
 /* Asks `rank` for its lock; the answer sets `locked`. */
 int fy_window_ask_lock(ferry_window *w, int rank, fy_lock_part kind);
-int fy_window_barrier(ferry_window *w);
+int fy_window_barrier(ferry_window *w, const char *call);
 
 /* Refuses a call in a handler. */
 int fy_window_check(ferry_window *w, const char *call);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ferry/member.h>
+
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "window/state.h"
@@ -52,6 +54,7 @@ static void window_free(ferry_window *w, bool alone)
         fy_array_free(w->f, w->array);
     fy_list_remove(&w->link);
     fy_window_failures_drop(w);
+    ferry_group_free(w->f, w->makers);
     free(w->attributes);
     for (int rank = 0; w->peers != NULL && rank < w->ranks; rank++)
         free(w->peers[rank].words);
@@ -191,6 +194,14 @@ static void meet(ferry_window *w, const card *cards, int count)
     }
 }
 
+/* If ranks may join, keeps the ranks of the window. The joining ranks do not make its calls. */
+static int window_group_makers(ferry_window *w)
+{
+    if (w->group != NULL || ferry_member_count(w->f) == w->ranks)
+        return 0;
+    return ferry_group_split(w->f, NULL, 0, 0, &w->makers);
+}
+
 static int check_options(ferry *f, const ferry_window_options *given, ferry_window_options *options)
 {
     *options = (ferry_window_options)FERRY_WINDOW_OPTIONS_DEFAULTS;
@@ -242,6 +253,8 @@ int ferry_window_create(ferry *f, const ferry_window_options *given, ferry_windo
     if (error == 0) {
         error = window_exchange(w, cards);
         if (error == 0)
+            error = window_group_makers(w);
+        if (error == 0)
             meet(w, cards, (int)count);
         else
             window_free(w, false); /* other ranks may know the array already */
@@ -275,7 +288,7 @@ int ferry_window_free(ferry_window *w)
                        "window_free: an epoch is open; call complete, wait or unlock first");
     fy_window_give_up(w, -1, FERRY_ECANCELED);
     fy_window_settle(w, -1);
-    error = fy_window_barrier(w);
+    error = fy_window_barrier(w, "window_free");
     window_free(w, error == 0);
     return error;
 }
