@@ -57,9 +57,9 @@ FERRY_API FERRY_MUST_USE int ferry_window_create(ferry *f, const ferry_window_op
 
 /* Frees the window and this rank's array. Every rank of the group calls it, outside epochs of
  * start, post and lock. Puts that no fence has performed are cancelled. NULL is ignored.
- * FERRY_ESTATE: such an epoch is open; nothing was freed. FERRY_EPEER: a rank has gone; the window
- * is freed, and the array's memory when this rank closes. ferry_close frees the windows that are
- * left. [app thread, not in handlers | polls | may block] */
+ * FERRY_ESTATE: such an epoch is open; nothing was freed. FERRY_EPEER: a rank has gone, and
+ * ferry_window_fence would fail; the window is freed, and the array's memory when this rank closes.
+ * ferry_close frees the windows that are left. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_window_free(ferry_window *window);
 
 /* How many elements the array of this rank has. [app thread, handlers | never blocks] */

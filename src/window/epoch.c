@@ -26,14 +26,23 @@ static void window_open_note(ferry_window *w, int rank)
                  (w->fenced || peer->started || peer->locked != FY_HELD_NOT);
 }
 
-/* As fy_window_tell, and polls until there is memory. Returns `before` if that is not 0. */
-static int window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before)
+/* As fy_window_tell, and polls until there is memory. Returns whether the rank is there. */
+static bool window_tell_surely(ferry_window *w, int rank, fy_window_verb verb)
 {
-    int error;
-    while ((error = fy_window_tell(w, rank, verb)) == FERRY_ENOMEM &&
-           fy_window_is_alive(w->f, rank))
+    while (fy_window_is_alive(w->f, rank)) {
+        const int error = fy_window_tell(w, rank, verb);
+        if (error != FERRY_ENOMEM)
+            return error == 0;
         (void)ferry_wait(w->f, LOOK_NS);
-    return before == 0 ? error : before;
+    }
+    return false;
+}
+
+/* Ends a call that has ended the operations on `which`. `gone`: a rank that has gone; -1: none. */
+static int finish(ferry_window *w, const char *call, int which, int gone)
+{
+    const int error = gone < 0 ? 0 : fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", call, gone);
+    return fy_window_report(w, call, which, error);
 }
 
 /* Waits a while for `rank`, which `what`. fy_windows_why reports it. */
@@ -213,8 +222,10 @@ void fy_window_unexpose(ferry_window *w, int rank, int error)
         return;
     w->peers[rank].exposed = FY_EXPOSED_NOT;
     w->exposures--;
-    if (w->exposure_error == 0)
+    if (w->exposure_error == 0) {
         w->exposure_error = error;
+        w->exposure_rank = rank;
+    }
     fy_window_progress_go(w);
 }
 
@@ -277,41 +288,45 @@ int ferry_window_start(ferry_window *w, const int *ranks, int count)
     return 0;
 }
 
-/* Waits until a target allows the puts, and begins them. */
-static int complete_at(ferry_window *w, int rank)
+/* Waits until a target allows the puts, and begins them. Returns whether it did. */
+static bool complete_at(ferry_window *w, int rank)
 {
     fy_window_peer *peer = &w->peers[rank];
     while (!peer->go && fy_window_is_alive(w->f, rank))
         epoch_await(w, rank, "waits in a window for other ranks' ferry_window_complete", LOOK_NS);
-    if (peer->go) {
+    if (peer->go)
         fy_window_carry_out(w, rank);
-        return 0;
-    }
-    fy_window_give_up(w, rank, FERRY_EPEER);
-    return fy_window_check_rank(w, "window_complete", rank);
+    else
+        fy_window_give_up(w, rank, FERRY_EPEER);
+    return peer->go;
+}
+
+/* Tells all targets. Returns `gone`; if that is -1, the first target that has gone. */
+static int tell_targets(ferry_window *w, fy_window_verb verb, int gone)
+{
+    for (int rank = 0; rank < w->ranks; rank++)
+        if (w->peers[rank].started && !window_tell_surely(w, rank, verb) && gone < 0)
+            gone = rank;
+    return gone;
 }
 
 int ferry_window_complete(ferry_window *w)
 {
-    int error = fy_window_check(w, "window_complete");
+    static const char call[] = "window_complete";
+    int error = fy_window_check(w, call);
     if (error != 0)
         return error;
     if (!w->access)
-        return fy_fail(w->f, FERRY_ESTATE,
-                       "window_complete: no epoch is open; call window_start first");
+        return fy_fail(w->f, FERRY_ESTATE, "%s: no epoch is open; call window_start first", call);
     fy_window_settle(w, -1);
+    int gone = tell_targets(w, FY_WINDOW_READY, -1);
     for (int rank = 0; rank < w->ranks; rank++)
-        if (w->peers[rank].started)
-            error = window_tell_surely(w, rank, FY_WINDOW_READY, error);
-    for (int rank = 0; rank < w->ranks; rank++) {
-        int at = w->peers[rank].started ? complete_at(w, rank) : 0;
-        error = error == 0 ? at : error;
-    }
+        if (w->peers[rank].started && !complete_at(w, rank) && gone < 0)
+            gone = rank;
     fy_window_settle(w, -1);
-    error = fy_window_report(w, "window_complete", FY_WINDOW_STARTED, error);
+    gone = tell_targets(w, FY_WINDOW_DONE, gone);
+    error = finish(w, call, FY_WINDOW_STARTED, gone);
     for (int rank = 0; rank < w->ranks; rank++) {
-        if (w->peers[rank].started)
-            error = window_tell_surely(w, rank, FY_WINDOW_DONE, error);
         w->peers[rank].started = false;
         window_open_note(w, rank);
     }
@@ -320,12 +335,17 @@ int ferry_window_complete(ferry_window *w)
 }
 
 /* Ends an exposure whose ranks have all completed. */
-static int exposure_end(ferry_window *w)
+static int exposure_end(ferry_window *w, const char *call)
 {
-    int error = w->exposure_error;
+    const int error = w->exposure_error, rank = w->exposure_rank;
     w->posted = false;
     w->exposure_error = 0;
-    return error == 0 ? 0 : fy_fail(w->f, error, "window_wait: a rank that was posted to is gone");
+    if (error == FERRY_EPEER)
+        return fy_fail(w->f, error, "%s: rank %d, to which this rank has posted, is gone", call,
+                       rank);
+    return error == 0 ? 0
+                      : fy_fail(w->f, error, "%s: window_post could not tell rank %d: %s", call,
+                                rank, error == FERRY_ENOMEM ? "no memory" : ferry_strerror(error));
 }
 
 static int check_posted(ferry_window *w, const char *call)
@@ -338,24 +358,26 @@ static int check_posted(ferry_window *w, const char *call)
 
 int ferry_window_wait(ferry_window *w)
 {
-    int error = check_posted(w, "window_wait");
+    static const char call[] = "window_wait";
+    int error = check_posted(w, call);
     if (error != 0)
         return error;
     for (int rank = 0; w->exposures > 0; rank = (rank + 1) % w->ranks)
         if (w->peers[rank].exposed != FY_EXPOSED_NOT)
             epoch_await(w, rank, "has not ended ferry_window_complete", LOOK_NS);
-    return exposure_end(w);
+    return exposure_end(w, call);
 }
 
 int ferry_window_test(ferry_window *w)
 {
-    int error = check_posted(w, "window_test");
+    static const char call[] = "window_test";
+    int error = check_posted(w, call);
     if (error != 0)
         return error;
     (void)ferry_poll(w->f);
     if (w->exposures > 0)
         return 0;
-    error = exposure_end(w);
+    error = exposure_end(w, call);
     return error == 0 ? 1 : error;
 }
 
@@ -416,38 +438,38 @@ static int check_locked(ferry_window *w, const char *call, int rank)
     return error;
 }
 
-/* Carries out the operations that have begun towards `rank`: first the gets, then the puts. */
-static int flush(ferry_window *w, const char *call, int rank)
+/* Carries out the operations that have begun towards `rank`: first the gets, then the puts. Returns
+ * whether the rank is there. */
+static bool perform(ferry_window *w, int rank)
 {
     fy_window_settle(w, rank);
     fy_window_carry_out(w, rank);
     fy_window_settle(w, rank);
     /* seq_cst: puts into words are done before this rank's next reads */
     atomic_thread_fence(memory_order_seq_cst);
-    const bool alive = fy_window_is_alive(w->f, rank);
-    return fy_window_report(w, call, rank, alive ? 0 : fy_window_check_rank(w, call, rank));
+    return fy_window_is_alive(w->f, rank);
 }
 
 int ferry_window_flush(ferry_window *w, int rank)
 {
-    int error = check_locked(w, "window_flush", rank);
-    return error != 0 ? error : flush(w, "window_flush", rank);
+    static const char call[] = "window_flush";
+    int error = check_locked(w, call, rank);
+    return error != 0 ? error : finish(w, call, rank, perform(w, rank) ? -1 : rank);
 }
 
 int ferry_window_unlock(ferry_window *w, int rank)
 {
-    int error = check_locked(w, "window_unlock", rank);
+    static const char call[] = "window_unlock";
+    int error = check_locked(w, call, rank);
     if (error != 0)
         return error;
-    error = flush(w, "window_unlock", rank);
+    bool there = perform(w, rank);
     fy_window_peer *peer = &w->peers[rank];
     peer->locked = FY_HELD_NOT;
     window_open_note(w, rank);
-    if (!fy_window_is_alive(w->f, rank))
-        return error;
-    if (peer->array != NULL)
+    if (there && peer->array != NULL)
         fy_array_unlock(w->f, peer->array, ferry_rank(w->f));
-    else
-        error = window_tell_surely(w, rank, FY_WINDOW_UNLOCK, error);
-    return error;
+    else if (there)
+        there = window_tell_surely(w, rank, FY_WINDOW_UNLOCK);
+    return finish(w, call, rank, there ? -1 : rank);
 }

@@ -204,7 +204,8 @@ struct ferry_window {
     bool go_due;            /* ranks may be told to go, and were not told yet */
     fy_link failures;       /* of untracked operations (failure.c) */
     uint32_t bare_failures; /* how many found no memory for a record */
-    int exposure_error;
+    int exposure_error;     /* the first, of rank `exposure_rank` */
+    int exposure_rank;
     const char *awaits;       /* why a call waits for rank `awaited`; NULL: no call waits */
     int awaited, awaits_lock; /* awaits_lock: the rank whose lock is wanted; -1: none */
     struct fy_attribute *attributes;

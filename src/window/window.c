@@ -144,23 +144,27 @@ static int windows_fill(ferry_window *w, const ferry_window_options *options)
  * Returns 0, or the same error on all ranks. */
 static int window_agree(ferry *f, const ferry_window_options *options, int error)
 {
-    const int32_t own[] = {error == 0, options->direct, !options->direct};
-    int32_t least[] = {0, 0, 0};
+    const int32_t rank = ferry_rank(f), none = INT32_MAX;
+    const bool direct = options->direct;
+    const int32_t own[] = {error != 0 ? rank : none, direct ? none : rank, direct ? rank : none};
+    int32_t first[] = {none, none, none}; /* the first rank without memory, not direct, direct */
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
     what.kind = FERRY_ALLREDUCE;
     what.type = FERRY_INT32;
     what.reduction = FERRY_MIN;
     what.count = sizeof(own) / sizeof(*own);
     what.in = own;
-    what.out = least;
+    what.out = first;
     what.group = options->group;
     error = ferry_collective_run(f, &what);
-    if (error == 0 && least[0] == 0)
-        error = fy_fail(f, FERRY_ENOMEM, "window_create: a rank has no memory for its part");
-    if (error == 0 && least[1] == 0 && least[2] == 0)
+    if (error == 0 && first[0] != none)
+        error = fy_fail(f, FERRY_ENOMEM, "window_create: rank %d has no memory for its part",
+                        (int)first[0]);
+    if (error == 0 && first[1] != none && first[2] != none)
         error = fy_fail(f, FERRY_EINVAL,
-                        "window_create: `direct` is %d here; expected the same on all ranks",
-                        options->direct);
+                        "window_create: `direct` is %d here and %d on rank %d; expected the same "
+                        "on all ranks",
+                        direct, !direct, (int)first[direct ? 1 : 2]);
     return error;
 }
 

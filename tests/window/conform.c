@@ -441,6 +441,22 @@ static void blame(ferry *f)
     CHECK(f, ferry_window_free(w) == 0);
 }
 
+/* Rank 0 creates another kind of window than the others: each names one of the other side. */
+static void kinds_differ(ferry *f)
+{
+    ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
+    ferry_window *w;
+    const int other = ferry_rank(f) == 0;
+    char text[80];
+    if (ferry_ranks(f) == 1)
+        return;
+    options.direct = other == 0;
+    (void)snprintf(text, sizeof(text), "`direct` is %d here and %d on rank %d", !other, other,
+                   other);
+    CHECK(f, ferry_window_create(f, &options, &w) == FERRY_EINVAL);
+    CHECK(f, strstr(ferry_error_message(f), text) != NULL);
+}
+
 /* Bad calls, and attributes. */
 static void refusals(ferry *f)
 {
@@ -487,6 +503,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     many(f, true);
     quiet(f);
     blame(f);
+    kinds_differ(f);
     refusals(f);
     return 0;
 }

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -62,6 +63,14 @@ static void with_lock(ferry *f, ferry_window *w, int victim)
     CHECK(f, error == FERRY_EPEER || (error == 0 && ferry_window_unlock(w, victim) == FERRY_EPEER));
 }
 
+/* Whether `error` is that of a death, and its text begins with `begin` and names `rank`. */
+static bool names(ferry *f, int error, const char *begin, int rank)
+{
+    char text[80];
+    const int length = snprintf(text, sizeof(text), "%s: rank %d", begin, rank);
+    return error == FERRY_EPEER && strncmp(ferry_error_message(f), text, (size_t)length) == 0;
+}
+
 /* The victim has posted, and the others complete; or they have posted, and it does not complete. */
 static void in_exposure(ferry *f, ferry_window *w, int victim, bool starts)
 {
@@ -73,16 +82,27 @@ static void in_exposure(ferry *f, ferry_window *w, int victim, bool starts)
     }
     if (starts) {
         int error = ferry_window_post(w, &victim, 1);
-        CHECK(f, error == FERRY_EPEER || ferry_window_wait(w) == FERRY_EPEER);
+        if (error != 0) {
+            CHECK(f, names(f, error, "window_post", victim));
+        } else if (ferry_rank(f) == 0) {
+            while ((error = ferry_window_test(w)) == 0)
+                CHECK(f, ferry_wait(f, 1000000) >= 0);
+            CHECK(f, names(f, error, "window_test", victim));
+        } else {
+            CHECK(f, names(f, ferry_window_wait(w), "window_wait", victim));
+        }
         return;
     }
     int error = ferry_window_start(w, &victim, 1);
-    if (error == 0) {
-        error = ferry_window_put(w, victim, 0, &value, NULL);
-        CHECK(f, error == 0 || error == FERRY_EPEER);
-        error = ferry_window_complete(w);
+    if (error != 0) {
+        CHECK(f, names(f, error, "window_start", victim));
+        return;
     }
-    CHECK(f, error == FERRY_EPEER);
+    error = ferry_window_put(w, victim, 0, &value, NULL);
+    CHECK(f, error == 0 || error == FERRY_EPEER);
+    while (!ferry_peer_is_gone(f, victim))
+        CHECK(f, ferry_wait(f, 1000000) >= 0);
+    CHECK(f, names(f, ferry_window_complete(w), "window_complete", victim));
 }
 
 static void end_now(int signal)
@@ -222,7 +242,8 @@ static void in_trades(ferry *f, ferry_window *w)
     CHECK(f, error == (lives ? 0 : FERRY_EPEER));
 }
 
-/* The death of the victim does not hide that a get from rank 1 has failed. */
+/* The death of the victim does not hide that a get from rank 1 has failed. After a quiescence the
+ * others go on with the window. */
 static void with_two_locks(ferry *f, ferry_window *w, int victim)
 {
     char little[sizeof(one) / 2];
@@ -244,6 +265,8 @@ static void with_two_locks(ferry *f, ferry_window *w, int victim)
         CHECK(f, ferry_window_unlock(w, victim) == FERRY_EPEER);
         CHECK(f, ferry_window_unlock(w, 1) == FERRY_ETOOLONG);
     }
+    CHECK(f, ferry_quiesce(f) == 0);
+    CHECK(f, ferry_window_fence(w) == 0);
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -285,7 +308,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     else
         in_exposure(f, w, victim, mode == 3);
     const int freed = ferry_window_free(w);
-    CHECK(f, freed == FERRY_EPEER || (mode == 4 && freed == 0));
+    CHECK(f, mode == 9 ? freed == 0 : freed == FERRY_EPEER || (mode == 4 && freed == 0));
     return mode == 4 ? end_together(f) : 0;
 }
 
