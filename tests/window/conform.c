@@ -170,12 +170,13 @@ static void crowd(ferry *f)
     const ferry_window_change sum = {FERRY_INT64, FERRY_SUM, &one, 1};
     ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
     ferry_window *w = NULL;
+    int64_t before; /* written until the epoch ends */
     options.direct = true;
     CHECK(f, ferry_window_create(f, &options, &w) == 0);
     CHECK(f, ferry_window_fence(w) == 0);
     for (int i = 0; i < CROWD; i++) {
         int64_t old = -1, now;
-        CHECK(f, ferry_window_fetch(w, 0, 0, &sum, &old, NULL) == 0);
+        CHECK(f, ferry_window_fetch(w, 0, 0, &sum, &before, NULL) == 0);
         CHECK(f, ferry_window_accumulate(w, 0, 0, &sum, NULL) == 0);
         if (i % 64 != 0)
             continue;
