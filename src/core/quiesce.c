@@ -104,7 +104,8 @@ static void choose_group(ferry *f)
         q->members[i] = ~f->peers.gone[i];
     if (f->head.ranks % 64 != 0)
         q->members[f->head.ranks / 64] &= (UINT64_C(1) << f->head.ranks % 64) - 1;
-    q->regroups = !fy_group_is(f->collectives.group, q->members, f->head.ranks);
+    q->regroups =
+        !fy_wave_closes(f) && !fy_group_is(f->collectives.group, q->members, f->head.ranks);
     q->number = f->collectives.group->number + NUMBERS_APART;
 }
 
@@ -151,8 +152,16 @@ static bool is_asked(const ferry *f)
     return q->asked && q->asked_epoch == q->epoch && q->asked_mark == f->peers.gone_mark;
 }
 
+/* This newcomer cannot join: it leaves, and harms nobody. Its reason stands in `loss`. */
+static void refuse(ferry *f, int error)
+{
+    f->left = true;
+    f->loss.error = error; /* of all later calls too; nobody is told */
+    fy_log(f, "%s", f->loss.reason);
+}
+
 /* The asker has registered other handlers. A rank that joined by itself and is no member yet runs
- * another program: it leaves, and harms nobody. */
+ * another program. */
 static int refuse_handlers(ferry *f, int asker)
 {
     bool newcomer = f->collectives.group->self < 0 && f->head.ops->members.withdraw != NULL;
@@ -160,13 +169,11 @@ static int refuse_handlers(ferry *f, int asker)
         fy_loss_compare(f, asker, 0);
         return 0;
     }
-    f->left = true;
-    f->loss.error = FERRY_EINVAL; /* of all later calls too; nobody is told */
     (void)snprintf(f->loss.reason, sizeof(f->loss.reason),
                    "this program cannot join the job: rank %d has registered other handlers; "
                    "expected the job's program",
                    asker);
-    fy_log(f, "%s", f->loss.reason);
+    refuse(f, FERRY_EINVAL);
     return fy_loss_check(f, "ferry_quiesce");
 }
 
@@ -228,6 +235,11 @@ static bool is_announced(ferry *f)
     bool counted = !newcomer || (q->regroups && fy_set_has(q->members, f->head.rank));
     if (!counted)
         q->epoch = q->announced_epoch + 1;
+    if (!counted && f->closing == FY_CLOSING_NOT && !f->left && fy_wave_closes(f)) {
+        (void)snprintf(f->loss.reason, sizeof(f->loss.reason),
+                       "this rank has joined too late: the members of the job close");
+        refuse(f, FERRY_EPEER);
+    }
     bool announced = q->announced_epoch >= q->epoch;
     fy_control_unlock(f);
     return announced;

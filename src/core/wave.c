@@ -59,6 +59,12 @@ void fy_wave_count(const ferry *f, uint64_t *created, uint64_t *finished)
     }
 }
 
+bool fy_wave_closes(const ferry *f)
+{
+    return f->quiescence.closes ||
+           (f->closing != FY_CLOSING_NOT && f->collectives.group->self >= 0);
+}
+
 static size_t set_bytes(const ferry *f)
 {
     return fy_set_words(f->head.ranks) * sizeof(uint64_t);
@@ -70,6 +76,7 @@ static void take_announcement(ferry *f, const fy_frame *frame)
     if (frame->words[0] <= q->announced_epoch)
         return;
     q->announced_epoch = frame->words[0];
+    q->closes = frame->tag != 0;
     q->regroups = frame->size_bytes == set_bytes(f);
     if (!q->regroups)
         return;
@@ -105,6 +112,7 @@ void fy_wave_begin(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, 
     q->wave = wave;
     q->answers = 0;
     q->created = q->finished = 0;
+    q->closes = false;
 }
 
 /* If a root has died, its requests may come by other ways, and late. The last root knows of all
@@ -142,6 +150,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         q->answers++;
         q->created += frame->words[1];
         q->finished += frame->words[2];
+        q->closes |= frame->tag != 0;
         break;
     case WAVE_ANNOUNCE:
         take_announcement(f, frame);
@@ -161,6 +170,7 @@ int fy_wave_send(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t 
                       .word_count = WAVE_WORDS,
                       .handler = (uint16_t)kind,
                       .aux = q->wave,
+                      .tag = fy_wave_closes(f),
                       .words = {kind == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
                                 finished, f->peers.gone_mark}};
     const fy_group *group = f->collectives.group;

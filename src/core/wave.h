@@ -8,7 +8,8 @@
  * wave. In place of `created`, ASK has the `shifts` that its root knows, and an announcement of a
  * new group has `number`; the members of that group are its data. HERE tells a parent that has not
  * asked that its child waits here. In place of `finished`, ASK and HERE have the source's handlers
- * and flags (WHO_...). Their tag is the number of collectives that the source has begun. */
+ * and flags (WHO_...). Their tag is the number of collectives that the source has begun. The tag of
+ * ANSWER and of an announcement is fy_wave_closes. */
 typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
 /* This rank's place among the ranks that are not gone; the root's is 0. */
@@ -21,6 +22,10 @@ int fy_wave_child_count(const ferry *f);
 /* The work that this rank has created and finished. Work exchanged with ranks that are gone is
  * added, so that the sums over the living ranks balance. */
 void fy_wave_count(const ferry *f, uint64_t *created, uint64_t *finished);
+
+/* Whether this rank, or one that has answered it, is a member that closes. Newcomers are too late
+ * for an epoch with such a rank. */
+bool fy_wave_closes(const ferry *f);
 
 /* Notes that this rank has a wave to answer, which no other rank has asked for. */
 void fy_wave_begin(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, uint32_t wave);
