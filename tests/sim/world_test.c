@@ -1,5 +1,6 @@
 /* The effects of the port's clock, network and faults on a run, through the port's table alone. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@ typedef struct notes {
     uint64_t at_ns[8];
     int count;
     int error;
+    bool endures;
     fy_port *port;
 } notes;
 
@@ -189,6 +191,8 @@ static int after_death(void *arg, fy_port *port)
         port->ops->host.advance(port, 1000000000);
         return 1; /* never */
     }
+    if (port->ops->members.endure != NULL && n->endures)
+        port->ops->members.endure(port, true);
     while (port->ops->members.peer(port, 1) == FY_PEER_ALIVE)
         port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     n->at_ns[7] = port->ops->host.now(port);
@@ -205,11 +209,21 @@ static int after_death(void *arg, fy_port *port)
 static void test_sim_tells_of_a_death(void **state)
 {
     (void)state;
-    notes n = {0};
+    notes n = {.endures = true};
     assert_int_equal(run(2, (fy_sim_options){.faults = "die=1@500us"}, after_death, &n), 0);
     assert_int_equal(n.error, 0);
     assert_in_range(n.at_ns[7], 500000, 1500000);
     assert_int_equal(n.count, 1);
+}
+
+/* Goal: a death fails the run unless the others go on after deaths, also if none of them fails. */
+static void test_sim_fails_after_a_death(void **state)
+{
+    (void)state;
+    notes n = {0};
+    fy_sim_options options = {.faults = "die=1@500us"};
+    assert_int_equal(run(2, options, after_death, &n), 128 + SIGKILL);
+    assert_in_range(n.at_ns[7], 500000, 1500000);
 }
 
 static int allocating(void *arg, fy_port *port)
@@ -279,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_sim_helper_serves_during_computation),
         cmocka_unit_test(test_sim_speeds_and_stops),
         cmocka_unit_test(test_sim_tells_of_a_death),
+        cmocka_unit_test(test_sim_fails_after_a_death),
         cmocka_unit_test(test_sim_refuses_memory),
         cmocka_unit_test(test_sim_ends_with_a_failing_rank),
         cmocka_unit_test(test_sim_refuses_options),

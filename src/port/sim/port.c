@@ -429,6 +429,11 @@ static void sim_abort(fy_port *port, int status)
         fy_actor_suspend(actor, FY_ACTOR_READY, UINT64_MAX);
 }
 
+static void sim_endure(fy_port *port, bool on)
+{
+    fy_sim_rank_of(port)->endures = on;
+}
+
 static int sim_outcome(fy_port *port, int rank)
 {
     return fy_sim_rank_of(port)->world->ranks[rank].outcome;
@@ -476,6 +481,7 @@ const fy_port_ops fy_sim_ops = {
             .peer = sim_peer,
             .silent = sim_silent,
             .changes = sim_changes,
+            .endure = sim_endure,
             .spawn_ranks = sim_spawn_ranks,
             .abort = sim_abort,
             .outcome = sim_outcome,

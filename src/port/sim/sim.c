@@ -264,6 +264,22 @@ static void run_rank(void *arg)
         fy_world_end(world, status);
 }
 
+/* The status of a run in which no rank has failed. A death fails the run unless all others go on
+ * after deaths, as it ends a job of processes: also if the dead rank had nothing left to do but to
+ * close. The end is the time to ask, since a rank may die before others have said so. */
+static int judge_deaths(const fy_world *world)
+{
+    for (int i = 0; i < world->rank_count && world->deaths; i++) {
+        const fy_sim_rank *rank = &world->ranks[i];
+        if (rank->state == FY_PEER_DEAD || rank->state == FY_PEER_ABSENT || rank->endures)
+            continue;
+        fy_log_line(rank->rank, "sim: a rank has died, and this rank does not go on after deaths "
+                                "(ferry_peer_watch): the run fails");
+        return 128 + SIGKILL;
+    }
+    return 0;
+}
+
 int fy_world_spawn_ranks(fy_sim_rank *rank, uint64_t time_ns)
 {
     fy_world *world = rank->world;
@@ -497,7 +513,7 @@ int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg
         loop(world);
         fy_crash_unwatch(crash);
         fy_storage_unwatch();
-        status = world->status;
+        status = world->ended ? world->status : judge_deaths(world);
         if (write_tape(world, true) != 0 && status == 0)
             status = FERRY_ESYSTEM;
         if (world->options.report)

@@ -125,8 +125,9 @@ struct fy_sim_rank {
     uint64_t stopped_until_ns;
     uint16_t handler;
     bool finished, asked;
-    bool quiet; /* no rank waits to be told that it leaves */
-    bool shut;  /* it takes nothing more from others */
+    bool quiet;   /* no rank waits to be told that it leaves */
+    bool shut;    /* it takes nothing more from others */
+    bool endures; /* it goes on when others die */
     _Alignas(FY_LINE_BYTES) fy_inbox inbox[FY_LANES];
     uint64_t in_free_ns[FY_LANES];
     _Alignas(FY_LINE_BYTES) fy_actor actors[FY_THREADS];
