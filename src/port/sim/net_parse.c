@@ -1,5 +1,6 @@
 /* Parser of network files: lines of words; '#' starts a comment. Every key at most once, except
  * `pair`. Nothing is guessed: what is not understood is an error with its line. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,14 +321,15 @@ int fy_net_open(const char *name, int ranks, fy_net *net)
     const char *preset = fy_net_preset(name, 0, NULL);
     if (preset != NULL)
         return fy_net_parse(name, preset, ranks, net);
-    if (strpbrk(name, "/.") == NULL)
+    FILE *file = fopen(name, "r");
+    if (file == NULL && errno == ENOENT && strpbrk(name, "/.") == NULL)
         return fy_error_set(FERRY_EINVAL,
                             "\"%s\" is no network; expected a file, shm, memory, "
                             "ethernet-100m, ethernet-1g, infiniband-hdr, cloud or torus",
                             name);
-    FILE *file = fopen(name, "r");
     if (file == NULL)
-        return fy_error_set(FERRY_ESYSTEM, "cannot open the network file \"%s\"", name);
+        return fy_error_set(FERRY_ESYSTEM, "cannot open the network file \"%s\": %s", name,
+                            strerror(errno));
     char *text = malloc(FILE_BYTES_MAX);
     size_t bytes = text == NULL ? 0 : fread(text, 1, FILE_BYTES_MAX - 1, file);
     int error = text == NULL   ? fy_error_set(FERRY_ENOMEM, "%s: no memory", name)
