@@ -25,7 +25,7 @@
 #include <ferry/error.h>
 
 /* The versions of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 16
+#define FY_PORT_VERSION 17
 #define FY_TRANSPORT_VERSION 3
 #define FY_HOST_VERSION 4
 #define FY_HEAP_VERSION 2
@@ -439,8 +439,12 @@ typedef int fy_port_main(void *arg, fy_port *port);
  * FERRY_PORT names it. Ports without a plug-in are in src/port/open/list.c. One of `run` and `open`
  * may be NULL. */
 typedef struct fy_port_entry {
-    uint32_t version;   /* FY_PORT_VERSION */
-    bool tells_crashes; /* `run` says itself which rank has crashed */
+    uint32_t version;           /* FY_PORT_VERSION */
+    uint32_t tells_crashes : 1; /* `run` says itself which rank has crashed */
+
+    /* The most ranks that FERRY_RANKS may ask for, which `ranks` of the settings then has. 0: the
+     * port reads FERRY_RANKS itself. */
+    uint32_t ranks_max : 31;
 
     /* Whether the environment or `settings` say that this process is a rank of this port. NULL: the
      * port is used only if FERRY_PORT names it. */

@@ -30,7 +30,12 @@ expect 2 'expected a program to run' "$ferry" sim -n 3
 expect 2 'expected a time' "$ferry" sim --quantum soon "$canary"
 expect 2 'expected a factor' "$ferry" sim --cpu 1us "$canary"
 expect 2 '-n 0: must be a number of ranks, 1 to 65536' "$ferry" sim -n 0 "$canary"
-expect 1 'FERRY_RANKS is "0"' env FERRY_RANKS=0 "$ferry" sim "$canary"
+expect 1 'FERRY_RANKS is "0"; expected a number from 1 to 65536' \
+    env FERRY_RANKS=0 "$ferry" sim "$canary"
+expect 1 'FERRY_RANKS is "0"; expected a number from 1 to 65536' \
+    env FERRY_PORT=sim FERRY_RANKS=0 "$canary"
+expect 1 '2 ranks at most, 4 at the start; expected 4 to 65536 at most' \
+    "$ferry" sim -n 4 -m 2 "$canary"
 expect 1 'is no network' "$ferry" sim --net fast "$canary"
 expect 1 'twice.net:3: given twice' "$ferry" sim --net "$folder/twice.net" "$canary"
 expect 1 'wrong.net:2: unknown key' "$ferry" sim --net "$folder/wrong.net" "$canary"

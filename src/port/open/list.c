@@ -4,7 +4,6 @@
  * rank. */
 #include "port/open/list.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,8 +77,8 @@ int fy_port_find(fy_port_settings *settings, const fy_port_entry **out)
     uint64_t ranks = 1;
     fy_streams_reserve();
     int error = name == NULL ? 0 : find_named(name, &named);
-    if (error == 0 && named->detect == NULL) /* the others read it themselves */
-        error = fy_env_number_within(FY_ENV_RANKS, 1, INT_MAX, &ranks);
+    if (error == 0 && named->ranks_max > 0)
+        error = fy_env_number_within(FY_ENV_RANKS, 1, named->ranks_max, &ranks);
     if (error != 0)
         return error;
     settings->ranks = (int)ranks;

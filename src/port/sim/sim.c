@@ -389,8 +389,9 @@ static int world_make(fy_world *world)
         return fy_error_set(FERRY_EINVAL, "sim: %d ranks; expected 1 to %d", options->ranks,
                             FY_SIM_RANKS_MAX);
     if (options->ranks_max < options->ranks || options->ranks_max > FY_SIM_RANKS_MAX)
-        return fy_error_set(FERRY_EINVAL, "sim: %d ranks at most, %d at the start; expected to %d",
-                            options->ranks_max, options->ranks, FY_SIM_RANKS_MAX);
+        return fy_error_set(FERRY_EINVAL,
+                            "sim: %d ranks at most, %d at the start; expected %d to %d at most",
+                            options->ranks_max, options->ranks, options->ranks, FY_SIM_RANKS_MAX);
     if (options->stack_bytes < FY_FIBER_STACK_MIN)
         return fy_error_set(FERRY_EINVAL, "sim: stacks of %zu bytes; expected at least %d",
                             options->stack_bytes, FY_FIBER_STACK_MIN);

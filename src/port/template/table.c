@@ -73,9 +73,6 @@ static int run_threads(const fy_port_settings *settings, run_state *run, rank_th
 static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *arg)
 {
     int ranks = settings->ranks, error;
-    if (ranks > RANKS_MAX)
-        return settings->error_set(
-            FERRY_EINVAL, "FERRY_RANKS is %d; port template has 1 to %d ranks", ranks, RANKS_MAX);
     run_state state = {.job = fy_template_job_create(ranks, ranks > 1 ? 2 : 1),
                        .rank_main = rank_main,
                        .arg = arg};
@@ -92,4 +89,5 @@ static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *
     return error;
 }
 
-FY_SHARED const fy_port_entry fy_port_table = {.version = FY_PORT_VERSION, .run = run};
+FY_SHARED const fy_port_entry fy_port_table = {
+    .version = FY_PORT_VERSION, .ranks_max = RANKS_MAX, .run = run};

@@ -112,9 +112,6 @@ static int read_settings(launcher *l)
 {
     const fy_port_settings *s = l->settings;
     uint64_t nodes = (uint64_t)s->ranks, ranks_max = 0;
-    if (s->ranks > FY_LOOPBACK_RANKS_MAX)
-        return fy_error_set(FERRY_EINVAL, "FERRY_RANKS is %d; port loopback has 1 to %d ranks",
-                            s->ranks, FY_LOOPBACK_RANKS_MAX);
     int error = fy_env_number_within(FY_ENV_LOOPBACK_NODES, 1, (uint64_t)s->ranks, &nodes);
     if (error == 0)
         error = fy_env_number_within(RANKS_MAX_VARIABLE, 1, FY_RANKS_MAX, &ranks_max);
