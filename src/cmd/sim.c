@@ -11,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <ferry/error.h>
+
 #include "base/env.h"
+#include "base/error.h"
 #include "cmd/cmd.h"
 #include "port/sim/fiber.h"
 #include "port/sim/sim.h"
@@ -152,11 +155,20 @@ bool cmd_sim_option(const char *command, int letter, char *value, void *unused)
     }
 }
 
-bool cmd_sim_check_servers(const char *command)
+bool cmd_sim_check(const char *command)
 {
-    uint64_t ranks = 1;
-    return fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks) != 0 ||
-           cmd_check_servers(command, (int)ranks);
+    static const char own[] = "sim: ";
+    fy_sim_options options = {.ranks = 1};
+    int error = fy_sim_options_read(&options);
+    if (error == 0)
+        error = fy_sim_check(&options);
+    if (error == 0 || error == FERRY_ENOMEM) /* the program may have more memory */
+        return cmd_check_servers(command, options.ranks);
+    const char *text = fy_error_text();
+    if (strncmp(text, own, strlen(own)) == 0)
+        text += strlen(own);
+    fprintf(stderr, "ferry %s: %s\n", command, text);
+    return false;
 }
 
 int cmd_sim(int argc, char **argv)
@@ -175,7 +187,7 @@ int cmd_sim(int argc, char **argv)
         fprintf(stderr, "ferry sim: expected a program to run\n");
         return cmd_wrong_usage("sim");
     }
-    if (!cmd_sim_check_servers("sim"))
+    if (!cmd_sim_check("sim"))
         return cmd_wrong_usage("sim");
     if (!set("FERRY_PORT", "sim") || (report && !set("FERRY_SIM_REPORT", "1")))
         return CMD_LAUNCH_STATUS;

@@ -10,9 +10,10 @@
  * returned. A `read` of cmd_option. */
 bool cmd_sim_option(const char *command, int letter, char *value, void *unused);
 
-/* Whether the ranks leave a computing engine beside the data servers. If not, a line on standard
- * error says so. Called after all options were read. */
-bool cmd_sim_check_servers(const char *command);
+/* Whether the variables that the options have set, and those that were set before, give a run,
+ * whose ranks leave a computing engine beside the data servers. If not, a line on standard error
+ * says why. Called after all options were read. */
+bool cmd_sim_check(const char *command);
 
 /* The options of both commands. Each appends its own. */
 #define CMD_SIM_OPTIONS                                                                            \

@@ -97,6 +97,16 @@ static bool check_starved(const swarm *s)
     return false;
 }
 
+/* Checks what all runs have in common. The variables here are those that each run replaces. */
+static bool check_run(void)
+{
+    static const char *const replaced[] = {"FERRY_SIM_SEED", "FERRY_SIM_FAULTS", "FERRY_SIM_REPORT",
+                                           "FERRY_SIM_TAPE"};
+    for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
+        (void)unsetenv(replaced[i]);
+    return cmd_sim_check("swarm");
+}
+
 static int swarm_read_options(int argc, char **argv, swarm *s)
 {
     const cmd_option list[] = {
@@ -366,7 +376,7 @@ int cmd_swarm(int argc, char **argv)
         fprintf(stderr, "ferry swarm: expected a program to run\n");
         return cmd_wrong_usage("swarm");
     }
-    if (!check_starved(&s) || !cmd_sim_check_servers("swarm"))
+    if (!check_starved(&s) || !check_run())
         return cmd_wrong_usage("swarm");
     s.argv = argv + optind;
     for (char **argument = s.argv + 1; *argument != NULL; argument++)

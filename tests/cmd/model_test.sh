@@ -169,7 +169,7 @@ printf 'topology flat\nlatency 1us\nsend 2us\nreceive 4us\ngap 5ns\nbyte 3ps\n' 
 expect 0 "$ferry" model -n 1 -j -p "$work/old.net" -s messages=1 "$work/step"
 [ "$(sends)" -eq 448000 ] || fail "$(sends) ns are not 64 start-ups of 7 us"
 echo 'poll 1us 2us' >>"$work/old.net"
-expect 1 "$ferry" sim -n 2 -N "$work/old.net" "$synthetic"
+expect 2 "$ferry" sim -n 2 -N "$work/old.net" "$synthetic"
 says err 'unknown key: "poll"'
 
 ends_well

@@ -30,26 +30,33 @@ expect 2 'expected a program to run' "$ferry" sim -n 3
 expect 2 'expected a time' "$ferry" sim --quantum soon "$canary"
 expect 2 'expected a factor' "$ferry" sim --cpu 1us "$canary"
 expect 2 '-n 0: must be a number of ranks, 1 to 65536' "$ferry" sim -n 0 "$canary"
-expect 1 'FERRY_RANKS is "0"; expected a number from 1 to 65536' \
+expect 2 'FERRY_RANKS is "0"; expected a number from 1 to 65536' \
     env FERRY_RANKS=0 "$ferry" sim "$canary"
 expect 1 'FERRY_RANKS is "0"; expected a number from 1 to 65536' \
     env FERRY_PORT=sim FERRY_RANKS=0 "$canary"
-expect 1 '2 ranks at most, 4 at the start; expected 4 to 65536 at most' \
+expect 2 'ferry sim: 2 ranks at most, 4 at the start; expected 4 to 65536 at most' \
     "$ferry" sim -n 4 -m 2 "$canary"
-expect 1 'is no network' "$ferry" sim --net fast "$canary"
-expect 1 'twice.net:3: given twice' "$ferry" sim --net "$folder/twice.net" "$canary"
-expect 1 'wrong.net:2: unknown key' "$ferry" sim --net "$folder/wrong.net" "$canary"
-expect 1 'fewer places than ranks' "$ferry" sim -n 17 --net "$folder/good.net" "$canary"
-expect 1 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
-expect 1 'expected die=RANK@TIME, with ranks 0..1' "$ferry" sim -n 2 --faults die=2@1us "$canary"
+expect 2 'is no network' "$ferry" sim --net fast "$canary"
+expect 2 'twice.net:3: given twice' "$ferry" sim --net "$folder/twice.net" "$canary"
+expect 2 'wrong.net:2: unknown key' "$ferry" sim --net "$folder/wrong.net" "$canary"
+expect 2 'fewer places than ranks' "$ferry" sim -n 17 --net "$folder/good.net" "$canary"
+expect 2 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
+expect 2 'expected die=RANK@TIME, with ranks 0..1' "$ferry" sim -n 2 --faults die=2@1us "$canary"
 expect 1 'ring_slots 3 (FERRY_RING_SLOTS): must be a power of two, 2 to 65536' \
     env FERRY_RING_SLOTS=3 "$ferry" sim "$canary"
-expect 1 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
+expect 2 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
 expect 127 'No such file' "$ferry" sim "$folder/none"
 expect 127 "cannot run $folder/none: No such file" "$ferry" swarm "$folder/none"
 expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.net" "$canary"
 expect 0 '16 ranks' env -C "$folder" "$ferry" sim -r -n 16 --net plain "$canary"
-expect 1 'cannot open the network file "./none": No such file' "$ferry" sim --net ./none "$canary"
+expect 2 'cannot open the network file "./none": No such file' "$ferry" sim --net ./none "$canary"
+# A wrong value is no seed that fails. Variables that a swarm replaces are not looked at.
+expect 2 'ferry swarm: "fast" is no network' "$ferry" swarm -n 2 --net fast "$canary"
+expect 2 'ferry swarm: speeds "0-9=1"' "$ferry" swarm -n 2 --cores-speed 0-9=1 "$canary"
+expect 2 'ferry swarm: disk "x"' "$ferry" swarm --disk x "$canary"
+expect 2 'ferry swarm: 2 ranks at most, 4 at the start' "$ferry" swarm -n 4 -m 2 "$canary"
+expect 0 '0 of 1 seeds failed' env FERRY_SIM_FAULTS=drop FERRY_SIM_SEED=x \
+    "$ferry" swarm -n 2 --seeds 1..1 "$canary"
 expect 0 '0 of 3 seeds failed, from 4 to 6' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
 expect 0 '--seeds after the program' "$ferry" swarm -n 2 --seeds 1..1 "$canary" --seeds 5
 expect 2 'expected A..B' "$ferry" swarm --seeds 5 "$canary"
@@ -90,7 +97,7 @@ expect 1 'faults are left, and the time for shrinking is over' "$ferry" swarm -n
 expect 1 'ferry sim --seed [0-9]*' "$ferry" swarm -n 4 --effort 1 \
     --seeds 1..50 sh -c 'sleep 0.2; exec "$@"' sh "$canary" hasty
 
-expect 1 'random-malloc' "$ferry" sim --faults nonsense "$canary"
+expect 2 'random-malloc' "$ferry" sim --faults nonsense "$canary"
 expect 0 'ended with an error that names memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
 expect 0 'ended with an error that names memory' \
@@ -99,7 +106,7 @@ expect 0 '; [0-9]* ended with an error that names the object' \
     "$ferry" swarm -n 3 --seeds 1..3 --unreadable "$canary"
 expect 2 '--starve 3: expected a rank from 0 to 2' "$ferry" swarm --starve 3 -n 3 "$canary"
 expect 2 '--starve one: expected a rank from 0 to 2' "$ferry" swarm -n 3 --starve one "$canary"
-expect 1 'expected starve=RANK' "$ferry" sim -n 3 --faults starve=3 "$canary"
+expect 2 'expected starve=RANK' "$ferry" sim -n 3 --faults starve=3 "$canary"
 expect 0 'shrink what fails' "$ferry" --help
 expect 0 'ferry sim' "$ferry" sim --help
 expect 0 'ferry swarm' "$ferry" swarm --help

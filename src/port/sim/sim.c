@@ -414,6 +414,12 @@ static int world_make(fy_world *world)
         error = fy_speeds_read(world, options->speeds);
     if (error == 0)
         error = fy_sim_disk_read(world, options->disk);
+    return error;
+}
+
+static int start_ranks(fy_world *world)
+{
+    int error = 0;
     for (int i = 0; i < world->starting && error == 0; i++)
         error = fy_actor_start(&world->ranks[i].actors[FY_APP], run_rank, &world->ranks[i]);
     return error;
@@ -448,6 +454,8 @@ static void free_cargo(fy_world *world)
 
 static void world_free(fy_world *world)
 {
+    if (world == NULL)
+        return;
     if (world->channels.slots != NULL) {
         free_cargo(world);
         fy_table_fini(&world->channels);
@@ -494,15 +502,33 @@ static int write_tape(const fy_world *world, bool struck)
     return fy_error_set(FERRY_ESYSTEM, "sim: cannot write the tape \"%s\"", name);
 }
 
-int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg)
+/* Also if the result is not 0, world_free frees `*out`. */
+static int world_create(const fy_sim_options *options, fy_world **out)
 {
-    fy_world *world = calloc(1, sizeof(*world));
+    fy_world *world = *out = calloc(1, sizeof(*world));
     if (world == NULL)
         return fy_error_set(FERRY_ENOMEM, "sim: no memory");
     world->options = *options;
-    world->rank_main = rank_main;
-    world->arg = arg;
-    int status = world_make(world);
+    return world_make(world);
+}
+
+int fy_sim_check(const fy_sim_options *options)
+{
+    fy_world *world;
+    int error = world_create(options, &world);
+    world_free(world);
+    return error;
+}
+
+int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg)
+{
+    fy_world *world;
+    int status = world_create(options, &world);
+    if (status == 0) {
+        world->rank_main = rank_main;
+        world->arg = arg;
+        status = start_ranks(world);
+    }
     if (status == 0)
         status = write_tape(world, false);
     if (status == 0)

@@ -40,6 +40,9 @@ typedef struct fy_sim_options {
 /* Reads FERRY_RANKS and FERRY_SIM_* over `options`. FERRY_EINVAL with fy_error_set. */
 int fy_sim_options_read(fy_sim_options *options);
 
+/* Whether a run with `options` could be made; it runs nothing. FERRY_E... with fy_error_set. */
+int fy_sim_check(const fy_sim_options *options);
+
 /* Runs all ranks to their end and returns the job's exit status: 0, that of the first rank that
  * failed, which ends the job, or FY_SIM_STUCK or FY_SIM_BROKEN after a report on standard error.
  * Memory of ranks that did not end is not freed. FERRY_E...: nothing was started, or the
