@@ -102,18 +102,31 @@ static bool set_parameter(const char *setting, model_parameters *p, char *error)
     return model_parameter_set(p, name, equals + 1, error);
 }
 
-/* Reads parameters and tasks. False: a line on standard error says what is wrong. */
-static bool read_all(const request *r, const char *path, model_report *report)
+/* Reads the file of parameters and then the settings. CMD_GO; else the exit status, and a line on
+ * standard error says what is wrong. */
+static int read_parameters(const request *r, model_report *report)
+{
+    char error[MODEL_ERROR_BYTES];
+    report->parameters = model_parameters_default();
+    report->measured = r->parameters != NULL;
+    if (r->parameters != NULL && !read_parameters_file(r->parameters, &report->parameters, error)) {
+        fprintf(stderr, "ferry model: %s\n", error);
+        return EXIT_FAILURE;
+    }
+    for (int i = 0; i < r->setting_count; i++)
+        if (!set_parameter(r->settings[i], &report->parameters, error)) {
+            fprintf(stderr, "ferry model: %s\n", error);
+            return cmd_wrong_usage("model");
+        }
+    return CMD_GO;
+}
+
+/* Reads the tasks. False: a line on standard error says what is wrong. */
+static bool read_tasks(const request *r, const char *path, model_report *report)
 {
     char error[MODEL_ERROR_BYTES];
     model_traced traced = {0};
-    report->parameters = model_parameters_default();
-    report->measured = r->parameters != NULL;
-    bool good =
-        r->parameters == NULL || read_parameters_file(r->parameters, &report->parameters, error);
-    for (int i = 0; i < r->setting_count && good; i++)
-        good = set_parameter(r->settings[i], &report->parameters, error);
-    good = good && model_tasks_read(path, r->handler, &report->tasks, &traced, error);
+    bool good = model_tasks_read(path, r->handler, &report->tasks, &traced, error);
     if (!good)
         fprintf(stderr, "ferry model: %s\n", error);
     else
@@ -181,7 +194,10 @@ static int command(int argc, char **argv, model_report *report)
         fprintf(stderr, "ferry model: %s\n", error);
         return cmd_wrong_usage("model");
     }
-    if (!read_all(&r, argv[optind], report))
+    status = read_parameters(&r, report);
+    if (status != CMD_GO)
+        return status;
+    if (!read_tasks(&r, argv[optind], report))
         return EXIT_FAILURE;
     status = print_report(&r, &study, report);
     model_tasks_fini(&report->tasks);
