@@ -3,6 +3,7 @@
  * costs its sender, its receiver, and the network between them. So Ferry's own cost is part of the
  * figures. Each is the least of many rounds, since other work on the machine can only add to it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,14 +163,15 @@ static uint64_t stream_gap(ferry *f, probe *p)
     return best;
 }
 
-static int write_file(const char *name, uint64_t half, uint64_t big, const uint64_t *cost,
-                      const calibrate_costs *costs)
+static int say_error(const char *name)
 {
-    FILE *file = name == NULL ? stdout : fopen(name, "w");
-    if (file == NULL) {
-        fprintf(stderr, "ferry calibrate: %s: %s\n", name, strerror(errno));
-        return EXIT_FAILURE;
-    }
+    fprintf(stderr, "ferry calibrate: %s: %s\n", name, strerror(errno));
+    return EXIT_FAILURE;
+}
+
+static void print_network(FILE *file, uint64_t half, uint64_t big, const uint64_t *cost,
+                          const calibrate_costs *costs)
+{
     uint64_t overhead = cost[0] + cost[1];
     fprintf(file,
             "# Measured by ferry calibrate: half a round trip of %" PRIu64 " ns, of %d bytes "
@@ -179,10 +181,26 @@ static int write_file(const char *name, uint64_t half, uint64_t big, const uint6
             half, BIG_BYTES, big, half > overhead ? half - overhead : 1, cost[0], cost[1], cost[2],
             big > half ? (big - half) * 1000 / BIG_BYTES : 0);
     calibrate_costs_write(file, costs);
-    bool bad = ferror(file) != 0;
-    if (name != NULL)
-        bad = fclose(file) != 0 || bad;
-    return bad ? EXIT_FAILURE : 0;
+}
+
+/* `words` are the descriptor and the name of a file; none: the standard output, whose errors main
+ * tells. The file keeps what it had until now. */
+static FILE *output_begin(char **words)
+{
+    if (words[0] == NULL)
+        return stdout;
+    int fd = atoi(words[0]);
+    if (ftruncate(fd, 0) != 0 && errno != EINVAL) /* EINVAL: a pipe or a device */
+        return NULL;
+    return fdopen(fd, "w");
+}
+
+static int output_end(FILE *file, const char *name)
+{
+    if (file == stdout)
+        return 0;
+    bool bad = fflush(file) != 0;
+    return bad || fclose(file) != 0 ? say_error(name) : 0;
 }
 
 static int calibrate_measure(ferry *f, int argc, char **argv)
@@ -206,11 +224,29 @@ static int calibrate_measure(ferry *f, int argc, char **argv)
         cost[1] = cost[0];
     free(p.data);
     calibrate_costs_measure(f, quick, &costs);
-    const char *name = argc > 3 ? argv[3] : NULL;
-    return ferry_rank(f) == 0 ? write_file(name, half, big, cost, &costs) : 0;
+    (void)argc;
+    if (ferry_rank(f) != 0)
+        return 0;
+    FILE *file = output_begin(argv + 3);
+    if (file == NULL)
+        return say_error(argv[4]);
+    print_network(file, half, big, cost, &costs);
+    return output_end(file, argv[4]);
 }
 
-/* Starts this program again as two ranks, with the word "rank" as its first argument. */
+/* Opens the file before anything is measured. The ranks inherit the descriptor, which is written as
+ * text to `out`. */
+static int output_open(const char *name, char *out, size_t size)
+{
+    int fd = open(name, O_WRONLY | O_CREAT, 0666);
+    if (fd < 0)
+        return say_error(name);
+    snprintf(out, size, "%d", fd);
+    return 0;
+}
+
+/* Starts this program again as two ranks, with the word "rank" as its first argument. Others are
+ * "quick" or "full", and the descriptor and the name of the output. */
 int cmd_calibrate(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
@@ -228,9 +264,13 @@ int cmd_calibrate(int argc, char **argv)
         return CMD_USAGE_STATUS;
     }
     char self[] = "/proc/self/exe", word[] = "calibrate", rank[] = "rank", extent[8] = "full";
+    char fd[16];
     if (quick)
         strcpy(extent, "quick");
-    char *const ranks[] = {self, word, rank, extent, (char *)(uintptr_t)output, NULL};
+    if (output != NULL && output_open(output, fd, sizeof(fd)) != 0)
+        return EXIT_FAILURE;
+    char *const ranks[] = {
+        self, word, rank, extent, output == NULL ? NULL : fd, (char *)(uintptr_t)output, NULL};
     ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = 2;
     status = ferry_launch(&options, ranks);

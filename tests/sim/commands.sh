@@ -112,5 +112,17 @@ expect 0 'ferry sim' "$ferry" sim --help
 expect 0 'ferry swarm' "$ferry" swarm --help
 expect 0 'ferry calibrate' "$ferry" calibrate --help
 expect 0 '' "$ferry" calibrate -o "$folder/here.net"
+# What was there is replaced, and a file that cannot be written is named, before or after measuring.
+seq 10000 >"$folder/long.net"
+expect 0 '' "$ferry" calibrate -q -o "$folder/long.net"
+expect 0 'long.net' "$ferry" sim -r -n 4 --net "$folder/long.net" "$canary"
+expect 1 'calibrate: /dev/full: No space left on device' "$ferry" calibrate -q -o /dev/full
+expect 1 "calibrate: $folder/no/x.net: No such file" "$ferry" calibrate -q -o "$folder/no/x.net"
+if grep -q 'rank [01]' "$folder/out"; then
+    echo "a file that cannot be opened is found after measuring:"
+    cat "$folder/out"
+    failures=$((failures + 1))
+fi
+expect 1 'standard output cannot be written' sh -c '"$0" calibrate -q >/dev/full' "$ferry"
 expect 0 'here.net' "$ferry" sim -r -n 4 --net "$folder/here.net" "$canary"
 exit "$failures"
