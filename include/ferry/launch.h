@@ -20,7 +20,7 @@ extern "C" {
 typedef struct ferry_launch_options {
     size_t size;   /* sizeof(ferry_launch_options) */
     int ranks;     /* 1 to 1,024; 1 by default */
-    bool label;    /* each line of output begins with its rank */
+    bool label;    /* each line of output begins with its rank; not with `threads` */
     bool threads;  /* ranks are threads of one process: the program's ferry_main starts them */
     bool bindings; /* prints which processors each rank may use */
     int ranks_max; /* how many ranks there may be, with those that join during the run (member.h),

@@ -24,7 +24,7 @@ static const char help[] =
     "                     servers, the others computing engines; by default PROGRAM chooses\n"
     "  -j, --join FOLDER  make FOLDER, by which other processes join (ferry join); -m must be\n"
     "                     above -n\n"
-    "  -l, --label        begin each line of output with \"[rank] \"\n"
+    "  -l, --label        begin each line of output with \"[rank] \"; not with --threads\n"
     "  -t, --threads      ranks are threads of one process; PROGRAM must use ferry_main\n"
     "  -b, --bindings     print which processors each rank may use\n"
     "  -h, --help         this text\n"
@@ -114,6 +114,11 @@ int cmd_run(int argc, char **argv)
                 "ferry run: -m %d: room for fewer than the %d ranks of -n; expected %d or "
                 "more\n",
                 options->ranks_max, options->ranks, options->ranks);
+        return cmd_wrong_usage("run");
+    }
+    if (options->label && options->threads) {
+        fprintf(stderr, "ferry run: --label and --threads: ranks that are threads have one output "
+                        "together; expected one of the two\n");
         return cmd_wrong_usage("run");
     }
     if (!cmd_check_servers("run", options->ranks))

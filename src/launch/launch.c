@@ -328,6 +328,9 @@ int fy_job_launch(const fy_launch_plan *plan)
                             "nobody could join at %s: the job starts with %d ranks and has room "
                             "for no more; expected --ranks-max %d or more (-m, FERRY_RANKS_MAX)",
                             plan->join, j.starting, j.starting + 1);
+    if (plan->label && plan->shm == NULL)
+        return fy_error_set(FERRY_EINVAL, "no labels for ranks that are threads: they have one "
+                                          "output together");
     fy_join_socket_init(&j.join_socket);
     raise_files(&j);
     int error = launch_prepare(&j);

@@ -35,5 +35,8 @@ int main(void)
     expect("no ranks", launch(0, "true"), FERRY_EINVAL);
     expect("no program", ferry_launch(&options, nothing), FERRY_EINVAL);
     expect("an absent program", ferry_launch(&options, absent), 127);
+    char *const program[] = {"true", NULL};
+    options.label = options.threads = true;
+    expect("labels of threads", ferry_launch(&options, program), FERRY_EINVAL);
     return count_wrong != 0;
 }

@@ -123,6 +123,8 @@ says err 'rank 1: may use processors'
 expect 0 "$ferry" run -n 3 --threads sh -c 'echo "$FERRY_THREADS $FERRY_RANKS $FERRY_JOB_FD"'
 lines out 1
 says out '^1 3 $'
+expect 2 "$ferry" run --label --threads -n 2 true
+says err '--label and --threads: .*; expected one of the two'
 
 # Ranks that end.
 expect 0 "$ferry" run -n 4 "$work/ranker" leave
