@@ -35,6 +35,13 @@ bool cmd_opened_end(const int ends[2])
     return opened;
 }
 
+void cmd_say_unopened(const char *command, const char *program)
+{
+    fprintf(stderr,
+            "ferry %s: %s has ended without opening a rank; expected a program of ferry_main\n",
+            command, program);
+}
+
 static _Noreturn void child_run(const char *command, char **argv, pid_t parent,
                                 const sigset_t *mask)
 {

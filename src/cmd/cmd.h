@@ -65,6 +65,9 @@ int cmd_run_child(const char *command, char **argv, bool *opened);
 bool cmd_opened_begin(int ends[2]);
 bool cmd_opened_end(const int ends[2]);
 
+/* Says on standard error that `program`, which `ferry COMMAND` has run, opened no rank. */
+void cmd_say_unopened(const char *command, const char *program);
+
 int cmd_run(int argc, char **argv);
 int cmd_join(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

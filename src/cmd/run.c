@@ -98,6 +98,31 @@ static void say_ignored(const ferry_launch_options *options)
                         "memory of this machine; for MPI use mpirun or srun\n");
 }
 
+static int run(const ferry_launch_options *options, char **argv)
+{
+    int status = ferry_launch(options, argv);
+    if (status >= 0)
+        return status;
+    fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));
+    return CMD_LAUNCH_STATUS;
+}
+
+/* The launcher does not see which ranks are threads. So the program itself says that it starts
+ * them.
+ */
+static int run_threads(const ferry_launch_options *options, char **argv)
+{
+    int ends[2];
+    if (!cmd_opened_begin(ends)) {
+        perror("ferry run: socketpair");
+        return CMD_LAUNCH_STATUS;
+    }
+    int status = run(options, argv);
+    if (!cmd_opened_end(ends) && status == 0)
+        cmd_say_unopened("run", argv[0]);
+    return status;
+}
+
 int cmd_run(int argc, char **argv)
 {
     request r = {.options = FERRY_LAUNCH_OPTIONS_DEFAULTS, .argc = argc, .argv = argv};
@@ -124,10 +149,5 @@ int cmd_run(int argc, char **argv)
     if (!cmd_check_servers("run", options->ranks))
         return cmd_wrong_usage("run");
     say_ignored(options);
-    status = ferry_launch(options, argv + optind);
-    if (status < 0) {
-        fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));
-        return CMD_LAUNCH_STATUS;
-    }
-    return status;
+    return options->threads ? run_threads(options, argv + optind) : run(options, argv + optind);
 }

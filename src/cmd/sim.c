@@ -195,8 +195,6 @@ int cmd_sim(int argc, char **argv)
     status = cmd_run_child("sim", argv + optind, &opened);
     if (status != 0 || opened)
         return status;
-    fprintf(stderr,
-            "ferry sim: %s has ended without opening a rank; expected a program of ferry_main\n",
-            argv[optind]);
+    cmd_say_unopened("sim", argv[optind]);
     return EXIT_FAILURE;
 }

@@ -334,10 +334,7 @@ static int run_seeds(swarm *s)
             return SWARM_UNUSABLE;
         }
         if (end.status == 0 && !end.opened) {
-            fprintf(stderr,
-                    "ferry swarm: %s has ended without opening a rank; expected a program of "
-                    "ferry_main\n",
-                    s->argv[0]);
+            cmd_say_unopened("swarm", s->argv[0]);
             return EXIT_FAILURE;
         }
         excused += end.excused;

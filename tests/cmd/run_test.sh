@@ -1,9 +1,10 @@
 #!/bin/sh
 # Goal: ferry run gives the right status and lines for every kind of end, and leaves nothing behind.
 # Method: run small programs and tests/cmd/rank_program.c in its modes; look at status, output and
-# processes. Usage: run_test.sh FERRY RANK_PROGRAM
+# processes. Usage: run_test.sh FERRY RANK_PROGRAM HELLO
 ferry=$1
 program=$2
+threaded=$3 # a program of ferry_main
 . "$(dirname "$0")/common.sh"
 
 # Whether no process runs the program from this test's own copy.
@@ -125,6 +126,12 @@ lines out 1
 says out '^1 3 $'
 expect 2 "$ferry" run --label --threads -n 2 true
 says err '--label and --threads: .*; expected one of the two'
+expect 0 "$ferry" run --threads -n 2 true
+says err 'true has ended without opening a rank; expected a program of ferry_main'
+expect 0 "$ferry" run --threads -n 2 "$threaded"
+lines err 0
+expect 3 "$ferry" run --threads -n 2 sh -c 'exit 3'
+lines err 1
 
 # Ranks that end.
 expect 0 "$ferry" run -n 4 "$work/ranker" leave
