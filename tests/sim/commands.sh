@@ -112,7 +112,7 @@ expect 0 'ferry sim' "$ferry" sim --help
 expect 0 'ferry swarm' "$ferry" swarm --help
 expect 0 'ferry calibrate' "$ferry" calibrate --help
 expect 0 '' "$ferry" calibrate -o "$folder/here.net"
-# What was there is replaced, and a file that cannot be written is named, before or after measuring.
+# Calibrate replaces what was there. A file that cannot be written is named.
 seq 10000 >"$folder/long.net"
 expect 0 '' "$ferry" calibrate -q -o "$folder/long.net"
 expect 0 'long.net' "$ferry" sim -r -n 4 --net "$folder/long.net" "$canary"

@@ -1,7 +1,10 @@
 /* The options of a simulation: their defaults, and those that the environment names. */
 #include "port/sim/sim.h"
 
+#include <ferry/error.h>
+
 #include "base/env.h"
+#include "base/error.h"
 #include "port/sim/world.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -48,7 +51,12 @@ int fy_sim_options_read(fy_sim_options *options)
     options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
     options->disk = fy_env_get("FERRY_SIM_DISK");
     options->tape = fy_env_get("FERRY_SIM_TAPE");
-    int error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
+    int error = 0;
+    if (fy_env_get("FERRY_RANKS_JOIN") != NULL)
+        error = fy_error_set(FERRY_ELAUNCH, "FERRY_RANKS_JOIN is set: only ranks can be joined "
+                                            "that are processes of port shm");
+    if (error == 0)
+        error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
     if (error == 0)
         error = fy_env_number_within("FERRY_RANKS_MAX", 1, FY_SIM_RANKS_MAX, &ranks_max);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && error == 0; i++)

@@ -17,6 +17,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "launch/launch.h"
 #include "port/nodes/loopback/loopback.h"
 #include "port/nodes/open.h"
 
@@ -108,11 +109,31 @@ static _Noreturn void loopback_run_child(launcher *l, int rank)
 
 /* In the launcher from here. */
 
+/* Refuses variables that only port shm follows. */
+static int check_variables(void)
+{
+    uint64_t threads = 0;
+    int error = fy_env_number(FY_ENV_THREADS, &threads);
+    if (error != 0)
+        return error;
+    if (threads != 0)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "%s is 1, but the ranks of port loopback are processes; expected 0",
+                            FY_ENV_THREADS);
+    if (fy_env_get(FY_ENV_RANKS_JOIN) != NULL)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "%s is set: only ranks can be joined that are processes of port shm",
+                            FY_ENV_RANKS_JOIN);
+    return 0;
+}
+
 static int read_settings(launcher *l)
 {
     const fy_port_settings *s = l->settings;
     uint64_t nodes = (uint64_t)s->ranks, ranks_max = 0;
-    int error = fy_env_number_within(FY_ENV_LOOPBACK_NODES, 1, (uint64_t)s->ranks, &nodes);
+    int error = check_variables();
+    if (error == 0)
+        error = fy_env_number_within(FY_ENV_LOOPBACK_NODES, 1, (uint64_t)s->ranks, &nodes);
     if (error == 0)
         error = fy_env_number_within(RANKS_MAX_VARIABLE, 1, FY_RANKS_MAX, &ranks_max);
     l->job.ranks = s->ranks;
