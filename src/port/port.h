@@ -173,9 +173,8 @@ typedef struct fy_transport_ops {
 
     /* Sleeps until a frame arrives, `wake` is called for the thread, the state of a peer changes,
      * or `now` reaches `deadline_ns`. Frames of any lane wake the application thread. Frames of the
-     * control lane wake the helper while `serve` names it. Frames that the last poll left need not
-     * end it. It may return early without a reason. Whether it spins, yields or sleeps is chosen by
-     * measurement. */
+     * control lane wake the helper while `serve` names it. It may return early without a reason.
+     * Whether it spins, yields or sleeps is chosen by measurement. */
     void (*wait)(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 
     /* A wake before the wait makes that wait return immediately. */

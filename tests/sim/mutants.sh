@@ -332,7 +332,7 @@ mutant fence_unasked $wait 'atomic_fetch_or(&p->self->state, SHM_NEEDS_FENCE);' 
 mutant turn_early src/port/shm/send.c 'atomic_store(&slot->turn, turn);' \
     'atomic_store_explicit(&slot->turn, turn, memory_order_relaxed);' 2
 program=sim/rounds
-mutant look_left $wait '!ready && !lookout_ends(lookout, true)' '!ready' 4
+mutant look_left $wait '!app_ready(p) && !lookout_ends(lookout, true)' '!app_ready(p)' 4
 mutant look_unseen $board 'atomic_store(waiting, 1);' \
     'atomic_store_explicit(waiting, 1, memory_order_relaxed);' 4
 mutant look_late $board 'if (all_have_come(m) || m->c->error != 0)' \

@@ -61,7 +61,6 @@ typedef struct shm_port {
     bool barrier;       /* this rank can order the stores of others before it sleeps */
     bool fenced;        /* it does not, and has set SHM_NEEDS_FENCE: senders order them */
     bool quiet;         /* no rank waits to be told that this rank leaves */
-    bool left;          /* since the last wait a poll has left a frame of the data lane */
     bool crowded; /* there are more ranks than processors, as the application thread saw last */
     fy_compute compute;
     shm_rank *self;

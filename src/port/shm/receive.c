@@ -245,10 +245,8 @@ static __attribute__((noinline)) int inbox_drain(shm_port *p, inbox *in, int bud
         bool plain = read_plain(slot, &frame);
         fy_verdict verdict = plain ? deliver(context, (int)in->source, &frame)
                                    : take_any(p, in, slot, deliver, context);
-        if (verdict == FY_LEAVE) {
-            p->left = true;
+        if (verdict == FY_LEAVE)
             break;
-        }
         advance_head(p, in, ++head);
         if (!plain)
             publish_payload(p, in);

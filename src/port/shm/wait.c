@@ -24,11 +24,7 @@
  * A slow yield shows that another program computes on this core. It may go on for long, or have
  * ended already. So the rank sleeps without a look in its next few waits, then looks again. If a
  * yield is slow again soon, the rank sleeps in many more waits. Beside a computing program looks
- * become so rare that they cost a few percent. After a short burst the rank soon yields again.
- *
- * If the last poll left frames in a ring, nothing announces when they can be taken. They are no
- * reason to stay awake. The rank sleeps until the caller's deadline or until something new wakes
- * it. A frame that came since the poll may wait until the deadline too, which is near. */
+ * become so rare that they cost a few percent. After a short burst the rank soon yields again. */
 #include "port/shm/port_state.h"
 
 #include <linux/futex.h>
@@ -275,14 +271,12 @@ static bool shm_look(shm_port *p, uint64_t *now_ns, uint64_t deadline_ns, fy_loo
 uint64_t fy_shm_await(fy_port *port, uint64_t now_ns, uint64_t deadline_ns, fy_lookout *lookout)
 {
     shm_port *p = state_of(port);
-    bool left = p->left;
-    p->left = false;
-    if (!left && app_sees(p))
+    if (app_sees(p))
         return now_ns;
-    if (left || p->impatience > 0) {
+    if (p->impatience > 0) {
         if (deadline_ns <= now_ns)
             return now_ns;
-        p->impatience -= p->impatience > 0;
+        p->impatience--;
     } else if (shm_look(p, &now_ns, deadline_ns, lookout)) {
         stay_awake(p);
         return now_ns;
@@ -293,11 +287,9 @@ uint64_t fy_shm_await(fy_port *port, uint64_t now_ns, uint64_t deadline_ns, fy_l
     order_senders(p);
     /* A helper may poll the control lane: then the lane's state is not this thread's. */
     bool both = p->helper_entry == NULL;
-    bool ready = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL)) ||
-                 (left ? notices(p, FY_APP) : app_ready(p));
-    if (!ready && !lookout_ends(lookout, true))
+    bool odd = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL));
+    if (!odd && !app_ready(p) && !lookout_ends(lookout, true))
         futex_sleep(p, FY_APP, &p->self->app_asleep, deadline_ns);
-    /* seq_cst: as above */
     atomic_store(&p->self->app_asleep, 0);
     return fy_clock_now_ns();
 }
