@@ -104,8 +104,8 @@ static void choose_group(ferry *f)
         q->members[i] = ~f->peers.gone[i];
     if (f->head.ranks % 64 != 0)
         q->members[f->head.ranks / 64] &= (UINT64_C(1) << f->head.ranks % 64) - 1;
-    q->regroups =
-        !fy_wave_closes(f) && !fy_group_is(f->collectives.group, q->members, f->head.ranks);
+    q->late = fy_wave_closes(f);
+    q->regroups = !q->late && !fy_group_is(f->collectives.group, q->members, f->head.ranks);
     q->number = f->collectives.group->number + NUMBERS_APART;
 }
 
@@ -225,6 +225,18 @@ static int take_part(ferry *f, bool *acted)
     return 0;
 }
 
+/* An epoch has ended without this newcomer. The ranks below it in the tree may wait for the notice.
+ * Without memory they wait until this rank ends. */
+static void pass_by(ferry *f)
+{
+    (void)fy_wave_announce(f);
+    if (!f->quiescence.late || f->closing != FY_CLOSING_NOT)
+        return;
+    (void)snprintf(f->loss.reason, sizeof(f->loss.reason),
+                   "this rank has joined too late: the members of the job close");
+    refuse(f, FERRY_EPEER);
+}
+
 /* A rank that has joined counts epochs from the notices of the others. Epochs that end without it
  * are not its own. */
 static bool is_announced(ferry *f)
@@ -233,13 +245,10 @@ static bool is_announced(ferry *f)
     fy_control_lock(f);
     bool newcomer = f->collectives.group->self < 0;
     bool counted = !newcomer || (q->regroups && fy_set_has(q->members, f->head.rank));
+    if (!counted && q->announced_epoch >= q->epoch)
+        pass_by(f);
     if (!counted)
         q->epoch = q->announced_epoch + 1;
-    if (!counted && f->closing == FY_CLOSING_NOT && !f->left && fy_wave_closes(f)) {
-        (void)snprintf(f->loss.reason, sizeof(f->loss.reason),
-                       "this rank has joined too late: the members of the job close");
-        refuse(f, FERRY_EPEER);
-    }
     bool announced = q->announced_epoch >= q->epoch;
     fy_control_unlock(f);
     return announced;

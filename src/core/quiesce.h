@@ -13,6 +13,7 @@ typedef struct fy_quiescence {
     int error; /* others are in a collective that this rank does not make; 0: none is known */
     bool inside, broken; /* the program is in ferry_quiesce; it is to return. Application thread */
     bool shifted;        /* members have gone or joined */
+    bool late;           /* members closed in it, so it takes in no newcomers */
     bool regroups;       /* it ended among others than the group so far: */
     uint64_t *members;   /* these; a bit per rank */
     uint32_t number;     /* and what the collectives that follow are counted from */
@@ -27,7 +28,7 @@ typedef struct fy_quiescence {
     uint32_t begun; /* waves this rank has started; gives each wave its own number */
     int answers;    /* of children, with the sums of what they reported */
     uint64_t created, finished;
-    bool closes; /* a member among the ranks that have answered, or ended the last epoch, closes */
+    bool closes; /* a member among the ranks that have answered closes */
 
     /* The last rank that was seen in a quiescence by another (collective_frames.c,
      * fy_collectives_doubt). `seen`: there is one that no collective has been checked against. */

@@ -76,7 +76,7 @@ static void take_announcement(ferry *f, const fy_frame *frame)
     if (frame->words[0] <= q->announced_epoch)
         return;
     q->announced_epoch = frame->words[0];
-    q->closes = frame->tag != 0;
+    q->late = frame->tag != 0;
     q->regroups = frame->size_bytes == set_bytes(f);
     if (!q->regroups)
         return;
@@ -170,7 +170,7 @@ int fy_wave_send(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t 
                       .word_count = WAVE_WORDS,
                       .handler = (uint16_t)kind,
                       .aux = q->wave,
-                      .tag = fy_wave_closes(f),
+                      .tag = kind == WAVE_ANNOUNCE ? q->late : fy_wave_closes(f),
                       .words = {kind == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
                                 finished, f->peers.gone_mark}};
     const fy_group *group = f->collectives.group;

@@ -9,7 +9,7 @@
  * new group has `number`; the members of that group are its data. HERE tells a parent that has not
  * asked that its child waits here. In place of `finished`, ASK and HERE have the source's handlers
  * and flags (WHO_...). Their tag is the number of collectives that the source has begun. The tag of
- * ANSWER and of an announcement is fy_wave_closes. */
+ * ANSWER is fy_wave_closes, that of an announcement fy_quiescence.late. */
 typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
 /* This rank's place among the ranks that are not gone; the root's is 0. */
