@@ -10,12 +10,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
 #include "base/mix.h"
 #include "object/flat.h"
 #include "store/places.h"
@@ -124,22 +124,14 @@ static fy_disk_outcome outcome_of(fy_stored *item, size_t size_bytes)
     return out;
 }
 
-/* Writes as disk->write does. Beyond the limit of file sizes the system also sends this thread
- * SIGXFSZ, which would end the process. The error says enough, so the signal is dropped. */
+/* Writes as disk->write does. The limit of file sizes is an error as any other. */
 static ssize_t write_quietly(const fy_disk *disk, const void *bytes, size_t size_bytes,
                              off_t offset)
 {
-    const struct timespec now = {0};
-    sigset_t limit, before;
-    (void)sigemptyset(&limit);
-    (void)sigaddset(&limit, SIGXFSZ);
-    (void)pthread_sigmask(SIG_BLOCK, &limit, &before);
+    sigset_t before;
+    fy_file_limit_hold(&before);
     ssize_t count = disk->write(disk->fd, bytes, size_bytes, offset);
-    int error = errno;
-    if (count < 0 && error == EFBIG)
-        (void)sigtimedwait(&limit, NULL, &now);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
+    fy_file_limit_release(&before, count < 0);
     return count;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,6 +98,19 @@ static void damage(ferry *f, const char *path, ferry_xarray *x)
     CHECK(ferry_checkpoint_read(path, x) == FERRY_EINVAL);
 }
 
+/* A limit of file sizes counts as a full disk. The ranks may be threads, which have one limit. */
+static void limited(ferry *f, const ferry_xarray *x, const char *path)
+{
+    struct rlimit before, low;
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    low = (struct rlimit){.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    CHECK(ferry_barrier(f) == 0 && setrlimit(RLIMIT_FSIZE, &low) == 0);
+    CHECK(ferry_barrier(f) == 0);
+    CHECK(ferry_checkpoint_write(x, path) == FERRY_ESYSTEM);
+    CHECK(ferry_barrier(f) == 0 && setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(ferry_barrier(f) == 0);
+}
+
 static void checkpoints(ferry *f, const char *path)
 {
     ferry_xarray *x = make(f, 5, 1), *coarse = make(f, 12, 2), *fine = make(f, 3, 0);
@@ -122,6 +136,7 @@ static void checkpoints(ferry *f, const char *path)
     for (size_t i = 0; i < blocks.count; i++)
         CHECK(ferry_region_equal(blocks.blocks[i].region, x->blocks.blocks[i].region));
     ferry_floorplan_fini(&blocks);
+    limited(f, x, path);
     CHECK(ferry_checkpoint_read("/nonexistent/file", x) == FERRY_ENOENT);
     CHECK(ferry_checkpoint_write(x, "/nonexistent/file") == FERRY_ESYSTEM);
     CHECK(strstr(ferry_error_message(f), ferry_rank(f) == 0 ? "cannot create /nonexistent/file"

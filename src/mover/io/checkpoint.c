@@ -146,8 +146,8 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
     header.check = fy_checksum(&header, offsetof(fy_checkpoint_header, check));
     if (error == 0 && ferry_rank(x->f) == 0)
         error = fy_disk_write(fd, &header, sizeof header, 0);
-    if (error == 0 && ferry_rank(x->f) == 0 && ftruncate(fd, (off_t)w->file_bytes) != 0)
-        error = FERRY_ESYSTEM;
+    if (error == 0 && ferry_rank(x->f) == 0)
+        error = fy_disk_resize(fd, w->file_bytes);
     return error == FERRY_ESYSTEM ? refused(x->f, "write", path) : error;
 }
 

@@ -10,6 +10,7 @@
 #include <ferry/collective.h>
 
 #include "base/alloc.h"
+#include "base/file_limit.h"
 #include "mover/bind/link.h"
 #include "mover/geometry/fail.h"
 
@@ -27,11 +28,20 @@ static int unwritten(ferry *f, const char *who, const char *what, const char *pa
     return FERRY_ESYSTEM;
 }
 
+static ssize_t write_some(int fd, const char *at, size_t size_bytes, uint64_t offset)
+{
+    sigset_t before;
+    fy_file_limit_hold(&before);
+    ssize_t done = pwrite(fd, at, size_bytes, (off_t)offset);
+    fy_file_limit_release(&before, done < 0);
+    return done;
+}
+
 /* Writes or reads all bytes. FERRY_EINVAL: the file ends before them. */
 static int transfer(int fd, char *at, size_t size_bytes, uint64_t offset, bool writes)
 {
     while (size_bytes > 0) {
-        ssize_t done = writes ? pwrite(fd, at, size_bytes, (off_t)offset)
+        ssize_t done = writes ? write_some(fd, at, size_bytes, offset)
                               : pread(fd, at, size_bytes, (off_t)offset);
         if (done == 0 && !writes)
             return FERRY_EINVAL;
@@ -49,6 +59,15 @@ static int transfer(int fd, char *at, size_t size_bytes, uint64_t offset, bool w
 int fy_disk_write(int fd, const void *data, size_t size_bytes, uint64_t offset)
 {
     return transfer(fd, (char *)(uintptr_t)data, size_bytes, offset, true);
+}
+
+int fy_disk_resize(int fd, uint64_t size_bytes)
+{
+    sigset_t before;
+    fy_file_limit_hold(&before);
+    int status = ftruncate(fd, (off_t)size_bytes);
+    fy_file_limit_release(&before, status != 0);
+    return status == 0 ? 0 : FERRY_ESYSTEM;
 }
 
 int fy_disk_read(int fd, void *data, size_t size_bytes, uint64_t offset)

@@ -16,6 +16,9 @@ int fy_disk_refused(ferry *f, const char *who, const char *what, const char *pat
 int fy_disk_write(int fd, const void *data, size_t size_bytes, uint64_t offset);
 int fy_disk_read(int fd, void *data, size_t size_bytes, uint64_t offset);
 
+/* As ftruncate. FERRY_ESYSTEM: see errno. */
+int fy_disk_resize(int fd, uint64_t size_bytes);
+
 /* Copies the elements of `region` that both grids have. FERRY_ENOMEM. */
 int fy_disk_copy(const ferry_grid *target, const ferry_grid *source, ferry_region region);
 
