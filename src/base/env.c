@@ -158,6 +158,14 @@ int fy_env_check(void)
     return error;
 }
 
+int fy_env_refuse_join(void)
+{
+    if (fy_env_get("FERRY_RANKS_JOIN") == NULL)
+        return 0;
+    return fy_error_set(FERRY_ELAUNCH, "FERRY_RANKS_JOIN is set: only ranks can be joined that are "
+                                       "processes of port shm");
+}
+
 void fy_env_say_opened(void)
 {
     const char *text = getenv(FY_ENV_JOB_OPENED);

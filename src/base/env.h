@@ -29,6 +29,9 @@ int fy_env_check(void);
 /* The number of a variable that fy_env_check has found right; `otherwise` when it is unset. */
 uint64_t fy_env_number_or(const char *name, uint64_t otherwise);
 
+/* Refuses FERRY_RANKS_JOIN, for ranks that no process can join. FERRY_ELAUNCH with fy_error_set. */
+FY_SHARED int fy_env_refuse_join(void);
+
 /* A socket of the command that has started this process, to which it sends a byte when it has
  * opened a rank. */
 #define FY_ENV_JOB_OPENED "FERRY_JOB_OPENED"

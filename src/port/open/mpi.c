@@ -30,10 +30,9 @@ static int mpi_refuse(const char *variable, uint64_t announced, int error)
 /* Refuses variables that contradict a job of an MPI library. */
 static int mpi_check(const fy_port_settings *settings, const char *variable, uint64_t announced)
 {
-    if (fy_env_get(FY_ENV_RANKS_JOIN) != NULL)
-        return fy_error_set(FERRY_ELAUNCH,
-                            "%s is set: only ranks can be joined that are processes of port shm",
-                            FY_ENV_RANKS_JOIN);
+    int error = fy_env_refuse_join();
+    if (error != 0)
+        return error;
     if (settings->communicator == NULL && fy_port_is_named("shm"))
         return fy_error_set(FERRY_ELAUNCH,
                             "the environment (%s) says that this is one of %" PRIu64

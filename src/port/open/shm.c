@@ -75,11 +75,7 @@ static int find_place(place *out)
         return fy_error_set(FERRY_ELAUNCH,
                             "%s is set: one process joins a job of port shm; it makes no ranks",
                             FY_ENV_JOIN);
-    if (out->join == NULL && out->join_socket != NULL && out->threads)
-        return fy_error_set(FERRY_ELAUNCH,
-                            "%s is set: only ranks can be joined that are processes of port shm",
-                            FY_ENV_RANKS_JOIN);
-    return 0;
+    return out->join == NULL && out->threads ? fy_env_refuse_join() : 0;
 }
 
 static void unmap(void *arg)

@@ -1,10 +1,7 @@
 /* The options of a simulation: their defaults, and those that the environment names. */
 #include "port/sim/sim.h"
 
-#include <ferry/error.h>
-
 #include "base/env.h"
-#include "base/error.h"
 #include "port/sim/world.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -51,10 +48,7 @@ int fy_sim_options_read(fy_sim_options *options)
     options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
     options->disk = fy_env_get("FERRY_SIM_DISK");
     options->tape = fy_env_get("FERRY_SIM_TAPE");
-    int error = 0;
-    if (fy_env_get("FERRY_RANKS_JOIN") != NULL)
-        error = fy_error_set(FERRY_ELAUNCH, "FERRY_RANKS_JOIN is set: only ranks can be joined "
-                                            "that are processes of port shm");
+    int error = fy_env_refuse_join();
     if (error == 0)
         error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
     if (error == 0)

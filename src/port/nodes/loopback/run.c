@@ -120,11 +120,7 @@ static int check_variables(void)
         return fy_error_set(FERRY_ELAUNCH,
                             "%s is 1, but the ranks of port loopback are processes; expected 0",
                             FY_ENV_THREADS);
-    if (fy_env_get(FY_ENV_RANKS_JOIN) != NULL)
-        return fy_error_set(FERRY_ELAUNCH,
-                            "%s is set: only ranks can be joined that are processes of port shm",
-                            FY_ENV_RANKS_JOIN);
-    return 0;
+    return fy_env_refuse_join();
 }
 
 static int read_settings(launcher *l)
