@@ -7,12 +7,9 @@
  *
  * Run as ferry sim -n 3 [--faults nomem=P] home [stays|never]. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <ferry/ferry.h>
-
-#include "../support/check.h"
+#include "setup.h"
 
 enum { OBJECTS = 20, BYTES = 20000, ENGINE = 1, MOVED = 5, TIMES = 50 };
 
@@ -30,25 +27,12 @@ static void on_add(ferry *f, ferry_object object, void *data, int source, const 
 
 static void set_up(ferry *f, account *a)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops, .flat_bytes = BYTES};
-    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
-    ferry_percolation_options percolation = FERRY_PERCOLATION_OPTIONS_DEFAULTS;
-    ferry_store *store = NULL;
-    ferry_object_type type;
     ferry_user_data_set(f, a);
-    options.budget_bytes = MOVED * BYTES;
-    percolation.servers = 1;
-    check(f,
-          ferry_object_type_register(f, &ops, &type) == 0 &&
-              ferry_object_handler_register(f, "add", on_add, &a->add) == 0 &&
-              ferry_store_open(f, &options, &store) == 0 && ferry_store_add(store, type) == 0 &&
-              ferry_percolation_start(f, &percolation) == 0,
-          "set-up");
-    for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++)
-        check(f,
-              ferry_object_create(f, type, calloc(1, BYTES), &a->objects[i]) == 0 &&
-                  ferry_balance_add(f, a->objects[i], NULL) == 0,
-              "create");
+    ferry_object_type type = store_set_up(f, BYTES, MOVED * BYTES);
+    check(f, ferry_object_handler_register(f, "add", on_add, &a->add) == 0, "handler");
+    check(f, percolation_begins(f, 1), "start");
+    if (ferry_rank(f) == 0)
+        objects_create(f, type, BYTES, a->objects, OBJECTS);
 }
 
 /* How many objects are on engines after a quiescence. */

@@ -7,11 +7,8 @@
  *
  * Run as ferry sim -n 5 --seed N --faults die=3@TIME inherited. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <ferry/ferry.h>
-
-#include "../support/check.h"
+#include "setup.h"
 
 enum {
     OBJECTS = 8,
@@ -60,26 +57,13 @@ static void settle(ferry *f)
 
 static bool set_up(ferry *f, account *a)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops, .flat_bytes = BYTES};
-    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
-    ferry_percolation_options percolation = FERRY_PERCOLATION_OPTIONS_DEFAULTS;
-    ferry_store *store = NULL;
-    ferry_object_type type;
-    options.budget_bytes = BYTES * 5 / 2;
-    percolation.servers = SERVERS;
-    check(f,
-          ferry_peer_watch(f, on_peer, NULL) == 0 &&
-              ferry_object_type_register(f, &ops, &type) == 0 &&
-              ferry_object_handler_register(f, "add", on_add, &a->add) == 0 &&
-              ferry_store_open(f, &options, &store) == 0 && ferry_store_add(store, type) == 0,
-          "set-up");
-    if (ferry_percolation_start(f, &percolation) != 0)
+    check(f, ferry_peer_watch(f, on_peer, NULL) == 0, "watch");
+    ferry_object_type type = store_set_up(f, BYTES, BYTES * 5 / 2);
+    check(f, ferry_object_handler_register(f, "add", on_add, &a->add) == 0, "handler");
+    if (!percolation_begins(f, SERVERS))
         return false; /* the engine died before */
-    for (int i = 0; i < OBJECTS && ferry_rank(f) == CREATOR; i++)
-        check(f,
-              ferry_object_create(f, type, calloc(1, BYTES), &a->objects[i]) == 0 &&
-                  ferry_balance_add(f, a->objects[i], NULL) == 0,
-              "create");
+    if (ferry_rank(f) == CREATOR)
+        objects_create(f, type, BYTES, a->objects, OBJECTS);
     return ferry_broadcast(f, CREATOR, a->objects, sizeof a->objects) == 0;
 }
 

@@ -8,11 +8,8 @@
  * Run as FERRY_RANKS=3 FERRY_COMPUTE=sleep third [learn]. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <ferry/ferry.h>
-
-#include "../support/check.h"
+#include "setup.h"
 
 enum { OBJECTS = 8, ROUNDS = 2, BYTES = 64, SERVERS = 2, ASKER = 1, ENGINE = 2 };
 
@@ -67,28 +64,17 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 
 static void set_up(ferry *f, account *a)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops, .flat_bytes = BYTES};
-    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
-    ferry_percolation_options percolation = FERRY_PERCOLATION_OPTIONS_DEFAULTS;
-    ferry_store *store = NULL;
-    ferry_object_type type;
-    percolation.servers = SERVERS;
     ferry_user_data_set(f, a);
-    options.budget_bytes = 4 * BYTES;
+    check(f, ferry_peer_watch(f, on_peer, NULL) == 0, "watch");
+    ferry_object_type type = store_set_up(f, BYTES, 4 * BYTES);
     check(f,
-          ferry_peer_watch(f, on_peer, NULL) == 0 &&
-              ferry_object_type_register(f, &ops, &type) == 0 &&
-              ferry_object_handler_register(f, "hold", on_hold, &a->hold) == 0 &&
+          ferry_object_handler_register(f, "hold", on_hold, &a->hold) == 0 &&
               ferry_object_handler_register(f, "add", on_add, &a->add) == 0 &&
-              ferry_handler_register(f, "seen", on_seen, &a->seen) == 0 &&
-              ferry_store_open(f, &options, &store) == 0 && ferry_store_add(store, type) == 0 &&
-              ferry_barrier(f) == 0 && ferry_percolation_start(f, &percolation) == 0,
-          "set-up");
-    for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++)
-        check(f,
-              ferry_object_create(f, type, calloc(1, BYTES), &a->objects[i]) == 0 &&
-                  ferry_balance_add(f, a->objects[i], NULL) == 0,
-              "create");
+              ferry_handler_register(f, "seen", on_seen, &a->seen) == 0,
+          "handlers");
+    check(f, ferry_barrier(f) == 0 && percolation_begins(f, SERVERS), "start");
+    if (ferry_rank(f) == 0)
+        objects_create(f, type, BYTES, a->objects, OBJECTS);
     check(f, ferry_broadcast(f, 0, a->objects, sizeof a->objects) == 0, "broadcast");
 }
 
