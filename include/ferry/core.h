@@ -368,9 +368,9 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
 /* Returns when no request, put, update, object message or object is in flight (objects that the
  * program carries do not count), and no task is left. Runs handlers and tasks until then. Tracked
  * operations have been reported (docs/messages.md). Collective, repeatable. FERRY_ECANCELED:
- * ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or ended before the others.
- * FERRY_ELOST: a message was damaged, or its target has no such handler. FERRY_EINVAL: ranks have
- * registered different handlers, or call different collectives. The message names rank and reason.
+ * ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or ended before the others, or this
+ * one joins while they close. FERRY_ELOST: a message was damaged, or its target has no such
+ * handler. FERRY_EINVAL: ranks have registered different handlers, or call different collectives.
  * prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 

@@ -1,11 +1,11 @@
 /* Percolation: data servers keep objects on disk, and computing engines run their tasks.
  *
  * The first ranks are data servers, the others engines. An object of ferry_balance_add without
- * tasks is on a server, in memory or on disk. When it gets tasks, the initiator of its
- * server makes a token, and the store reads it. The assembler offers it to an engine that has
- * asked, and moves it there if the engine accepts it. The engine's scheduler runs the tasks. The
- * terminator moves it back. After ferry_quiesce all such objects are on servers, unless an engine
- * had no memory to send one. dmcs.txt 2.2, 5.2. */
+ * tasks is on a server, in memory or on disk. When it gets tasks, the initiator of its server makes
+ * a token, and the store reads it. The assembler offers it to an engine that has asked, and moves
+ * it there if the engine accepts it. The engine's scheduler runs the tasks. The terminator moves it
+ * back. After ferry_quiesce all such objects are on servers, unless an engine had no memory to send
+ * one. dmcs.txt 2.2, 5.2. */
 #ifndef FERRY_PERCOLATION_H
 #define FERRY_PERCOLATION_H
 
