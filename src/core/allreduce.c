@@ -19,14 +19,14 @@ typedef struct part {
     bool large;
 } part;
 
-static bool allreduce_begin(ferry *f, fy_collective *c, part *p, bool in_place)
+static bool allreduce_begin(fy_collective *c, part *p, bool in_place)
 {
     size_t left = c->size_bytes - c->done;
     size_t room = c->size_bytes < PIECE_BYTES ? c->size_bytes : PIECE_BYTES;
     room -= room % c->value_bytes;
     if (room == 0)
         room = c->size_bytes < c->value_bytes ? c->size_bytes : c->value_bytes;
-    if (c->scratch == NULL && !fy_plan_scratch(f, c, room * 3))
+    if (c->scratch == NULL && !fy_plan_scratch(c, room * 3))
         return false;
     p->bytes = left < room ? left : room;
     p->piece =
@@ -35,16 +35,16 @@ static bool allreduce_begin(ferry *f, fy_collective *c, part *p, bool in_place)
     p->tag = (int32_t)(c->part % 0x100000 * TAGS_PER_PART);
     p->large = c->size_bytes > room;
     if (c->size_bytes > 0)
-        fy_plan_copy(f, c, p->piece, (const unsigned char *)c->what.in + c->done, p->bytes);
+        fy_plan_copy(c, p->piece, (const unsigned char *)c->what.in + c->done, p->bytes);
     c->done += p->bytes;
     c->last = c->done == c->size_bytes;
     return true;
 }
 
-static void receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer, size_t bytes)
+static void receive(fy_collective *c, int source, int32_t tag, void *buffer, size_t bytes)
 {
-    uint32_t post = fy_plan_receive(f, c, source, tag, buffer, bytes);
-    fy_plan_await(f, c, post, 0);
+    uint32_t post = fy_plan_receive(c, source, tag, buffer, bytes);
+    fy_plan_await(c, post, 0);
 }
 
 static int rank_of(const fy_pairing *p, int position)
@@ -58,110 +58,110 @@ static int position_of(const fy_collective *c, const fy_pairing *p)
 }
 
 /* Rounds among ranks that hold a run each. */
-static void double_up(ferry *f, fy_collective *c, const part *p, const fy_pairing *pairs)
+static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs)
 {
     int position = position_of(c, pairs);
     for (int mask = 1, round = 0; mask < pairs->power; mask *= 2, round++) {
         int other = position ^ mask;
         int rank = rank_of(pairs, other);
         bool lower = other < position;
-        uint32_t post = fy_plan_receive(f, c, rank, p->tag + round, p->other, p->bytes);
-        fy_plan_send(f, c, rank, p->tag + round, p->piece, p->bytes);
-        fy_plan_await(f, c, post, 0);
-        fy_plan_combine(f, c, p->piece, lower ? p->other : p->piece, lower ? p->piece : p->other,
+        uint32_t post = fy_plan_receive(c, rank, p->tag + round, p->other, p->bytes);
+        fy_plan_send(c, rank, p->tag + round, p->piece, p->bytes);
+        fy_plan_await(c, post, 0);
+        fy_plan_combine(c, p->piece, lower ? p->other : p->piece, lower ? p->piece : p->other,
                         p->bytes);
     }
 }
 
-void fy_plan_allreduce(ferry *f, fy_collective *c)
+void fy_plan_allreduce(fy_collective *c)
 {
     part p;
     fy_pairing pairs = fy_pairing_of(c->ranks);
     bool paired = c->self < 2 * pairs.rest;
-    if (!allreduce_begin(f, c, &p, true))
+    if (!allreduce_begin(c, &p, true))
         return;
     if (paired && c->self % 2 == 1) {
-        fy_plan_send(f, c, c->self - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
-        receive(f, c, c->self - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
+        fy_plan_send(c, c->self - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
+        receive(c, c->self - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
         return;
     }
     if (paired) {
-        receive(f, c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
-        fy_plan_combine(f, c, p.piece, p.piece, p.other, p.bytes);
+        receive(c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
+        fy_plan_combine(c, p.piece, p.piece, p.other, p.bytes);
     }
-    double_up(f, c, &p, &pairs);
+    double_up(c, &p, &pairs);
     if (paired)
-        fy_plan_send(f, c, c->self + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
+        fy_plan_send(c, c->self + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
 }
 
 /* Sends to `rank`. Large data are sent only when it has said that it takes this piece. */
-static void hand_over(ferry *f, fy_collective *c, const part *p, int rank, int32_t tag)
+static void hand_over(fy_collective *c, const part *p, int rank, int32_t tag)
 {
     if (p->large)
-        receive(f, c, rank, p->tag + TAG_READY, NULL, 0);
-    fy_plan_send(f, c, rank, p->tag + tag, p->piece, p->bytes);
+        receive(c, rank, p->tag + TAG_READY, NULL, 0);
+    fy_plan_send(c, rank, p->tag + tag, p->piece, p->bytes);
 }
 
-static void take_over(ferry *f, fy_collective *c, const part *p, int rank, int32_t tag, void *to)
+static void take_over(fy_collective *c, const part *p, int rank, int32_t tag, void *to)
 {
-    uint32_t post = fy_plan_receive(f, c, rank, p->tag + tag, to, p->bytes);
+    uint32_t post = fy_plan_receive(c, rank, p->tag + tag, to, p->bytes);
     if (p->large)
-        fy_plan_send(f, c, rank, p->tag + TAG_READY, NULL, 0);
-    fy_plan_await(f, c, post, 0);
+        fy_plan_send(c, rank, p->tag + TAG_READY, NULL, 0);
+    fy_plan_await(c, post, 0);
 }
 
 /* Folds until this rank has passed its run on. Rank 0 folds until it has the results of all. */
-static void fold(ferry *f, fy_collective *c, const part *p)
+static void fold(fy_collective *c, const part *p)
 {
     fy_pairing pairs = fy_pairing_of(c->ranks);
     int position = position_of(c, &pairs);
     if (c->self < 2 * pairs.rest && c->self % 2 == 1) {
-        hand_over(f, c, p, c->self - 1, TAG_PAIR);
+        hand_over(c, p, c->self - 1, TAG_PAIR);
         return;
     }
     if (c->self < 2 * pairs.rest) {
-        take_over(f, c, p, c->self + 1, TAG_PAIR, p->other);
-        fy_plan_combine(f, c, p->piece, p->piece, p->other, p->bytes);
+        take_over(c, p, c->self + 1, TAG_PAIR, p->other);
+        fy_plan_combine(c, p->piece, p->piece, p->other, p->bytes);
     }
     for (int mask = 1, round = 0; mask < pairs.power; mask *= 2, round++) {
         if (position & mask) {
-            hand_over(f, c, p, rank_of(&pairs, position - mask), round);
+            hand_over(c, p, rank_of(&pairs, position - mask), round);
             return;
         }
-        take_over(f, c, p, rank_of(&pairs, position + mask), round, p->other);
-        fy_plan_combine(f, c, p->piece, p->piece, p->other, p->bytes);
+        take_over(c, p, rank_of(&pairs, position + mask), round, p->other);
+        fy_plan_combine(c, p->piece, p->piece, p->other, p->bytes);
     }
 }
 
-void fy_plan_reduce(ferry *f, fy_collective *c)
+void fy_plan_reduce(fy_collective *c)
 {
     part p;
     size_t at = c->done;
     if (c->part == 0)
-        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
-    if (!allreduce_begin(f, c, &p, false))
+        fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
+    if (!allreduce_begin(c, &p, false))
         return;
     unsigned char *out = c->what.out;
-    fold(f, c, &p);
+    fold(c, &p);
     if (c->root != 0 && c->self == 0)
-        hand_over(f, c, &p, c->root, TAG_RESULT);
+        hand_over(c, &p, c->root, TAG_RESULT);
     else if (c->root != 0 && c->self == c->root)
-        take_over(f, c, &p, 0, TAG_RESULT, p.bytes == 0 ? NULL : out + at);
+        take_over(c, &p, 0, TAG_RESULT, p.bytes == 0 ? NULL : out + at);
     else if (c->self == c->root && p.bytes > 0)
-        fy_plan_copy(f, c, out + at, p.piece, p.bytes);
+        fy_plan_copy(c, out + at, p.piece, p.bytes);
 }
 
 /* Scans: in round r a rank receives from the rank 2^r below it the result of the ranks up to there,
  * and sends its own to the rank 2^r above it. `piece` covers the run that ends at this rank,
  * `result` the run that ends below it. */
-void fy_plan_scan(ferry *f, fy_collective *c)
+void fy_plan_scan(fy_collective *c)
 {
     part p;
     bool inclusive = c->what.kind == FERRY_SCAN_INCLUSIVE;
     size_t at = c->done;
     if (c->part == 0)
-        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
-    if (!allreduce_begin(f, c, &p, false))
+        fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
+    if (!allreduce_begin(c, &p, false))
         return;
     unsigned char *result = p.bytes == 0 ? NULL : (unsigned char *)c->what.out + at;
     for (int distance = 1, round = 0; distance < c->ranks; distance *= 2, round++) {
@@ -169,18 +169,18 @@ void fy_plan_scan(ferry *f, fy_collective *c)
         int from = c->self - distance;
         /* First up the line: rank 0 waits for no other, so there is no deadlock. */
         if (from >= 0 && p.large)
-            fy_plan_send(f, c, from, p.tag + TAG_READY, NULL, 0);
+            fy_plan_send(c, from, p.tag + TAG_READY, NULL, 0);
         if (to >= 0)
-            hand_over(f, c, &p, to, round);
+            hand_over(c, &p, to, round);
         if (from < 0)
             continue;
-        receive(f, c, from, p.tag + round, p.other, p.bytes);
+        receive(c, from, p.tag + round, p.other, p.bytes);
         if (distance == 1 && !inclusive)
-            fy_plan_copy(f, c, result, p.other, p.bytes);
+            fy_plan_copy(c, result, p.other, p.bytes);
         else if (!inclusive)
-            fy_plan_combine(f, c, result, p.other, result, p.bytes);
-        fy_plan_combine(f, c, p.piece, p.other, p.piece, p.bytes);
+            fy_plan_combine(c, result, p.other, result, p.bytes);
+        fy_plan_combine(c, p.piece, p.other, p.piece, p.bytes);
     }
     if (inclusive)
-        fy_plan_copy(f, c, result, p.piece, p.bytes);
+        fy_plan_copy(c, result, p.piece, p.bytes);
 }

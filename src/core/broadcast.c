@@ -29,37 +29,37 @@ static tree tree_of(const fy_collective *c)
 }
 
 /* The post of the data is the first one after those of the barrier. */
-static void broadcast_begin(ferry *f, fy_collective *c, const tree *t, bool large)
+static void broadcast_begin(fy_collective *c, const tree *t, bool large)
 {
-    fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
+    fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
     for (int bit = t->mask / 2; bit > 0 && large; bit /= 2) {
         if (bit >= c->ranks - t->self)
             continue;
-        uint32_t post = fy_plan_receive(f, c, rank_of(c, t, t->self + bit), TAG_READY, NULL, 0);
-        fy_plan_await(f, c, post, 0);
+        uint32_t post = fy_plan_receive(c, rank_of(c, t, t->self + bit), TAG_READY, NULL, 0);
+        fy_plan_await(c, post, 0);
     }
     if (t->self == 0)
         return;
     int parent = rank_of(c, t, t->self - t->mask);
-    (void)fy_plan_receive(f, c, parent, TAG_DATA, c->what.out, c->size_bytes);
+    (void)fy_plan_receive(c, parent, TAG_DATA, c->what.out, c->size_bytes);
     if (large)
-        fy_plan_send(f, c, parent, TAG_READY, NULL, 0);
+        fy_plan_send(c, parent, TAG_READY, NULL, 0);
 }
 
-void fy_plan_broadcast(ferry *f, fy_collective *c)
+void fy_plan_broadcast(fy_collective *c)
 {
     tree t = tree_of(c);
     unsigned char *data = c->what.out;
     if (c->part == 0)
-        broadcast_begin(f, c, &t, c->size_bytes > PIECE_BYTES);
+        broadcast_begin(c, &t, c->size_bytes > PIECE_BYTES);
     size_t left = c->size_bytes - c->done;
     size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
     /* The post of the data is the last one made, and is kept while it is not complete. */
     if (t.self != 0 && c->post_count > 0)
-        fy_plan_await(f, c, c->post_count - 1, c->done + piece);
+        fy_plan_await(c, c->post_count - 1, c->done + piece);
     for (int bit = t.mask / 2; bit > 0; bit /= 2)
         if (bit < c->ranks - t.self)
-            fy_plan_send(f, c, rank_of(c, &t, t.self + bit), TAG_DATA,
+            fy_plan_send(c, rank_of(c, &t, t.self + bit), TAG_DATA,
                          piece == 0 ? NULL : data + c->done, piece);
     c->done += piece;
     c->last = c->done == c->size_bytes;

@@ -100,8 +100,9 @@ typedef struct fy_step {
 
 typedef struct fy_collective fy_collective;
 
-/* Appends the steps of part `c->part`, and sets `c->last` if no part follows. */
-typedef void fy_plan(ferry *f, fy_collective *c);
+/* Appends the steps of part `c->part`, and sets `c->last` if no part follows. Without memory it
+ * sets `c->error`. */
+typedef void fy_plan(fy_collective *c);
 
 enum { FY_OWN_STEPS = 24, FY_OWN_POSTS = 8 };
 
@@ -236,20 +237,18 @@ int fy_not_member(ferry *f, const char *call, int rank);
 /* Checks that this rank may call `name` over `group`, outside handlers. */
 int fy_collective_check_group(ferry *f, const fy_group *group, const char *name);
 
-/* For plans, which name places in the group. If there is no memory, the call fails. fy_plan_receive
- * gives the index of the post. */
-uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
+/* For plans, which name places in the group. fy_plan_receive gives the index of the post. */
+uint32_t fy_plan_receive(fy_collective *c, int source, int32_t tag, void *buffer,
                          size_t size_bytes);
-void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes);
-void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
-                  size_t size_bytes);
+void fy_plan_await(fy_collective *c, uint32_t post, size_t size_bytes);
+void fy_plan_send(fy_collective *c, int rank, int32_t tag, const void *data, size_t size_bytes);
 /* Announces that `whole_bytes` will come with `tag`, and sends none of them. */
-void fy_plan_announce(ferry *f, fy_collective *c, int rank, int32_t tag, size_t whole_bytes);
-void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
+void fy_plan_announce(fy_collective *c, int rank, int32_t tag, size_t whole_bytes);
+void fy_plan_combine(fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes);
-void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t size_bytes);
+void fy_plan_copy(fy_collective *c, void *to, const void *from, size_t size_bytes);
 /* Sets `c->scratch`. */
-bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes);
+bool fy_plan_scratch(fy_collective *c, size_t size_bytes);
 
 /* into = low (operation) high, as `c` combines. */
 void fy_collective_combine(const fy_collective *c, void *into, const void *low, const void *high,
@@ -258,7 +257,7 @@ void fy_collective_combine(const fy_collective *c, void *into, const void *low, 
 /* In one of 16 calls, adds steps after which every rank is known to have begun the call; uses tags
  * from `tag` to `tag` + 31. The other ranks wait for no root, for example, so one rank could run
  * ahead of the others, and its frames would wait in their memory. */
-void fy_plan_add_barrier_sometimes(ferry *f, fy_collective *c, int32_t tag);
+void fy_plan_add_barrier_sometimes(fy_collective *c, int32_t tag);
 
 /* How ranks pair up to reduce: `rest` pairs of neighbours, so that 2^k positions remain. */
 typedef struct fy_pairing {

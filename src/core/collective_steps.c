@@ -2,6 +2,7 @@
  * steps of a part are done, the plan of the call appends those of the next part. */
 #include <string.h>
 
+#include "core/fail.h"
 #include "core/kinds.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
@@ -89,8 +90,10 @@ void fy_collective_advance(ferry *f, fy_collective *c)
             c->doubt_ns = 0;
         } else if (!c->last) {
             clear_part(c);
-            c->plan(f, c);
+            c->plan(c);
             c->part++;
+            if (c->error != 0)
+                (void)fy_fail(f, c->error, "collective %u: no memory for its steps", c->number);
         } else {
             break;
         }

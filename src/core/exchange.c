@@ -76,20 +76,20 @@ static bool receives_from(const fy_collective *c, const roles *r, int place)
     return r->scatters ? place == c->root : !r->gathers || r->root;
 }
 
-static void receive_all(ferry *f, fy_collective *c, const roles *r, pieces out)
+static void receive_all(fy_collective *c, const roles *r, pieces out)
 {
     for (int i = 1; i < c->ranks; i++) {
         exchange_next(&out);
         if (!receives_from(c, r, out.place))
             continue;
-        (void)fy_plan_receive(f, c, out.place, TAG_DATA, data_of(&out), pieces_bytes(&out));
+        (void)fy_plan_receive(c, out.place, TAG_DATA, data_of(&out), pieces_bytes(&out));
         if (pieces_bytes(&out) > SMALL_BYTES)
-            fy_plan_send(f, c, out.place, TAG_READY, NULL, 0);
+            fy_plan_send(c, out.place, TAG_READY, NULL, 0);
     }
 }
 
 /* Sends small pieces first: ranks that wait for large pieces can work on them meanwhile. */
-static void exchange_send_all(ferry *f, fy_collective *c, const roles *r, pieces in, bool large)
+static void exchange_send_all(fy_collective *c, const roles *r, pieces in, bool large)
 {
     for (int i = 1; i < c->ranks; i++) {
         exchange_next(&in);
@@ -97,15 +97,15 @@ static void exchange_send_all(ferry *f, fy_collective *c, const roles *r, pieces
         if (!sends_to(c, r, in.place) || (bytes > SMALL_BYTES) != large)
             continue;
         if (large) {
-            uint32_t ready = fy_plan_receive(f, c, in.place, TAG_READY, NULL, 0);
-            fy_plan_announce(f, c, in.place, TAG_DATA, bytes);
-            fy_plan_await(f, c, ready, 0);
+            uint32_t ready = fy_plan_receive(c, in.place, TAG_READY, NULL, 0);
+            fy_plan_announce(c, in.place, TAG_DATA, bytes);
+            fy_plan_await(c, ready, 0);
         }
-        fy_plan_send(f, c, in.place, TAG_DATA, data_of(&in), bytes);
+        fy_plan_send(c, in.place, TAG_DATA, data_of(&in), bytes);
     }
 }
 
-void fy_plan_exchange(ferry *f, fy_collective *c)
+void fy_plan_exchange(fy_collective *c)
 {
     ferry_collective_kind kind = c->what.kind;
     const roles r = {.gathers = kind == FERRY_GATHERV,
@@ -117,21 +117,21 @@ void fy_plan_exchange(ferry *f, fy_collective *c)
     pieces out = pieces_of(c, false, r.scatters || (r.gathers && !r.root));
     c->last = true;
     if (r.gathers || r.scatters)
-        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
+        fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
     uint32_t first = c->post_count;
-    receive_all(f, c, &r, out);
+    receive_all(c, &r, out);
     uint32_t end = c->post_count;
-    exchange_send_all(f, c, &r, in, false);
+    exchange_send_all(c, &r, in, false);
     if (sends_to(c, &r, c->self) && receives_from(c, &r, c->self))
-        fy_plan_copy(f, c, data_of(&out), data_of(&in), pieces_bytes(&in));
-    exchange_send_all(f, c, &r, in, true);
+        fy_plan_copy(c, data_of(&out), data_of(&in), pieces_bytes(&in));
+    exchange_send_all(c, &r, in, true);
     for (uint32_t post = first; post < end; post++)
-        fy_plan_await(f, c, post, 0);
+        fy_plan_await(c, post, 0);
 }
 
 /* Each rank receives its piece from all ranks, a part at a time, and combines the parts in the
  * order of places. */
-void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
+void fy_plan_reduce_scatter(fy_collective *c)
 {
     size_t room =
         PIECE_BYTES < c->value_bytes ? c->value_bytes : PIECE_BYTES - PIECE_BYTES % c->value_bytes;
@@ -142,30 +142,30 @@ void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
     const unsigned char *mine = own == 0 ? NULL : data_of(&in) + c->done;
     int32_t tag = TAG_DATA + (int32_t)(c->part % 2);
     size_t scratch = (size_t)c->ranks * (pieces_bytes(&in) < room ? pieces_bytes(&in) : room);
-    if (c->scratch == NULL && !fy_plan_scratch(f, c, scratch))
+    if (c->scratch == NULL && !fy_plan_scratch(c, scratch))
         return;
     if (c->part == 0) /* a rank that gets nothing waits for no other */
-        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
+        fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
     uint32_t post = c->post_count;
     for (int place = 0; place < c->ranks && own > 0; place++)
         if (place != c->self)
-            (void)fy_plan_receive(f, c, place, tag, c->scratch + (size_t)place * own, own);
+            (void)fy_plan_receive(c, place, tag, c->scratch + (size_t)place * own, own);
     c->last = left <= room;
     for (int i = 1; i < c->ranks; i++) {
         exchange_next(&in);
         size_t more = pieces_bytes(&in) > c->done ? pieces_bytes(&in) - c->done : 0;
         c->last = c->last && more <= room;
         if (more > 0)
-            fy_plan_send(f, c, in.place, tag, data_of(&in) + c->done, more < room ? more : room);
+            fy_plan_send(c, in.place, tag, data_of(&in) + c->done, more < room ? more : room);
     }
     for (int place = 0; place < c->ranks && own > 0; place++) {
         const unsigned char *from = place == c->self ? mine : c->scratch + (size_t)place * own;
         if (place != c->self)
-            fy_plan_await(f, c, post++, 0);
+            fy_plan_await(c, post++, 0);
         if (place == 0)
-            fy_plan_copy(f, c, out, from, own);
+            fy_plan_copy(c, out, from, own);
         else
-            fy_plan_combine(f, c, out, out, from, own);
+            fy_plan_combine(c, out, out, from, own);
     }
     c->done += room;
 }

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "core/collective.h"
-#include "core/fail.h"
 #include "core/rank.h"
 #include "core/reduce.h"
 
@@ -20,17 +19,12 @@ static void *plan_grow(void *items, const void *own, uint32_t *capacity, size_t 
     return more;
 }
 
-static void plan_fail(ferry *f, fy_collective *c)
-{
-    c->error = fy_fail(f, FERRY_ENOMEM, "collective %u: no memory for its steps", c->number);
-}
-
-static void add_step(ferry *f, fy_collective *c, fy_step step)
+static void add_step(fy_collective *c, fy_step step)
 {
     if (c->error == 0 && c->step_count == c->step_capacity) {
         void *steps = plan_grow(c->steps, c->own_steps, &c->step_capacity, sizeof(*c->steps));
         if (steps == NULL)
-            plan_fail(f, c);
+            c->error = FERRY_ENOMEM;
         else
             c->steps = steps;
     }
@@ -38,13 +32,12 @@ static void add_step(ferry *f, fy_collective *c, fy_step step)
         c->steps[c->step_count++] = step;
 }
 
-uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
-                         size_t size_bytes)
+uint32_t fy_plan_receive(fy_collective *c, int source, int32_t tag, void *buffer, size_t size_bytes)
 {
     if (c->error == 0 && c->post_count == c->post_capacity) {
         void *posts = plan_grow(c->posts, c->own_posts, &c->post_capacity, sizeof(*c->posts));
         if (posts == NULL)
-            plan_fail(f, c);
+            c->error = FERRY_ENOMEM;
         else
             c->posts = posts;
     }
@@ -55,55 +48,53 @@ uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, vo
                                 .tag = tag,
                                 .buffer = buffer,
                                 .size_bytes = size_bytes};
-    add_step(f, c, (fy_step){.kind = FY_STEP_POST, .rank = (int)index});
+    add_step(c, (fy_step){.kind = FY_STEP_POST, .rank = (int)index});
     return index;
 }
 
-void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes)
+void fy_plan_await(fy_collective *c, uint32_t post, size_t size_bytes)
 {
-    add_step(f, c, (fy_step){.kind = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
+    add_step(c, (fy_step){.kind = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
 }
 
-void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
-                  size_t size_bytes)
+void fy_plan_send(fy_collective *c, int rank, int32_t tag, const void *data, size_t size_bytes)
 {
-    add_step(f, c,
-             (fy_step){.kind = FY_STEP_SEND,
-                       .rank = fy_group_rank(c->group, rank),
-                       .tag = tag,
-                       .from = data,
-                       .size_bytes = size_bytes,
-                       .whole_bytes = size_bytes});
+    add_step(c, (fy_step){.kind = FY_STEP_SEND,
+                          .rank = fy_group_rank(c->group, rank),
+                          .tag = tag,
+                          .from = data,
+                          .size_bytes = size_bytes,
+                          .whole_bytes = size_bytes});
 }
 
-void fy_plan_announce(ferry *f, fy_collective *c, int rank, int32_t tag, size_t whole_bytes)
+void fy_plan_announce(fy_collective *c, int rank, int32_t tag, size_t whole_bytes)
 {
-    fy_plan_send(f, c, rank, tag, NULL, 0);
+    fy_plan_send(c, rank, tag, NULL, 0);
     if (c->error == 0)
         c->steps[c->step_count - 1].whole_bytes = whole_bytes;
 }
 
-void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
+void fy_plan_combine(fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes)
 {
     const fy_step step = {
         .kind = FY_STEP_COMBINE, .to = into, .from = low, .high = high, .size_bytes = size_bytes};
     if (size_bytes > 0) /* an operation of the program need not accept 0 values */
-        add_step(f, c, step);
+        add_step(c, step);
 }
 
-void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t size_bytes)
+void fy_plan_copy(fy_collective *c, void *to, const void *from, size_t size_bytes)
 {
     if (to != from && size_bytes > 0)
-        add_step(f, c,
+        add_step(c,
                  (fy_step){.kind = FY_STEP_COPY, .to = to, .from = from, .size_bytes = size_bytes});
 }
 
-bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes)
+bool fy_plan_scratch(fy_collective *c, size_t size_bytes)
 {
     c->scratch = fy_malloc(size_bytes == 0 ? 1 : size_bytes);
     if (c->scratch == NULL)
-        plan_fail(f, c);
+        c->error = FERRY_ENOMEM;
     return c->scratch != NULL;
 }
 
@@ -119,27 +110,27 @@ void fy_collective_combine(const fy_collective *c, void *into, const void *low, 
 
 /* Dissemination: in round r a rank sends to the rank 2^r above it and receives from the rank 2^r
  * below it. After log2(ranks) rounds it has received from all, directly or through others. */
-static void plan_add_barrier(ferry *f, fy_collective *c, int32_t tag)
+static void plan_add_barrier(fy_collective *c, int32_t tag)
 {
     for (int distance = 1; distance < c->ranks; distance *= 2, tag++) {
         int to = (int)(((int64_t)c->self + distance) % c->ranks);
         int from = (int)(((int64_t)c->self + c->ranks - distance) % c->ranks);
-        uint32_t post = fy_plan_receive(f, c, from, tag, NULL, 0);
-        fy_plan_send(f, c, to, tag, NULL, 0);
-        fy_plan_await(f, c, post, 0);
+        uint32_t post = fy_plan_receive(c, from, tag, NULL, 0);
+        fy_plan_send(c, to, tag, NULL, 0);
+        fy_plan_await(c, post, 0);
     }
 }
 
-void fy_plan_add_barrier_sometimes(ferry *f, fy_collective *c, int32_t tag)
+void fy_plan_add_barrier_sometimes(fy_collective *c, int32_t tag)
 {
     enum { BARRIER_INTERVAL = 16 };
     if (c->number % BARRIER_INTERVAL == 0)
-        plan_add_barrier(f, c, tag);
+        plan_add_barrier(c, tag);
 }
 
-void fy_plan_barrier(ferry *f, fy_collective *c)
+void fy_plan_barrier(fy_collective *c)
 {
-    plan_add_barrier(f, c, 0);
+    plan_add_barrier(c, 0);
     c->last = true;
 }
 
