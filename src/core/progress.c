@@ -4,15 +4,11 @@
  *
  * Held requests of a source are handled before newer frames of it. While some are held, the frames
  * of that source stay in the port. A tag-selective poll may pass over held requests, and holds a
- * limited number of bytes per source. Frames beyond that stay in the port, so
- * that their sender waits.
+ * limited number of bytes per source. Frames beyond that stay in the port, so that their sender
+ * waits.
  *
  * Most polls find nothing. Words say whether a round has anything to do beside the data lane
- * (`noise`). If they are all 0, a poll looks at the data lane, and ends.
- *
- * A rank may answer a peer that takes no answers. The rank then leaves that peer's requests in
- * their ring too, so that the frames that wait for room stay bounded. The peer will find no room,
- * and poll. */
+ * (`noise`). If they are all 0, a poll looks at the data lane, and ends. */
 #include <assert.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -26,12 +22,6 @@
 #include "core/profile.h"
 #include "core/rank.h"
 #include "core/why.h"
-
-/* Rounds without work before a waiting call sleeps in the port and starts to count its time as
- * idle. The port spins and yields by its own rule. These few rounds keep short waits free of clock
- * reads. If ranks share processors there is one round, so that the caller acts on the result of the
- * last round before it sleeps: another rank may need its processor. */
-enum { QUIET_ROUNDS = 50 };
 
 /* The largest number of rounds in a row that only handle frames that are complete (fy_frame_done).
  */
@@ -63,36 +53,12 @@ fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame)
     return dispatch(f, f->kinds, source, frame);
 }
 
-/* Whether a frame may make this rank answer with more than the end of an operation. */
-static bool is_query(const fy_frame *frame)
-{
-    const fy_kind_info *info = fy_kind_find(frame->kind);
-    return info != NULL && (info->properties & FY_FRAME_ASKS) != 0;
-}
-
-static bool is_over(ferry *f, int source)
-{
-    return fy_answer_bytes(f, source) > f->options.backlog_bytes;
-}
-
-/* Whether to leave a request in its ring, because its source does not take the answers to earlier
- * ones. */
-static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_frame *frame)
-{
-    if (f->relieved == source + 1 || !is_query(frame) || !is_over(f, source))
-        return false;
-    if (f->refused == 0 || f->refused == f->told)
-        f->refused = source + 1;
-    fy_rest_due(f);
-    return true;
-}
-
 static __attribute__((noinline)) fy_verdict deliver_slowly(ferry *f, int source,
                                                            const fy_frame *frame)
 {
     if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source) && !fy_peers_arrived(f, source))
         return FY_TAKEN;
-    if (f->head.slow_lanes != 0 && refuses(f, source, frame))
+    if (f->head.slow_lanes != 0 && fy_refuses(f, source, frame))
         return FY_LEAVE;
     return !f->filtered && f->tags.count == 0 ? dispatch(f, f->kinds, source, frame)
                                               : fy_tags_deliver(f, source, frame);
@@ -139,7 +105,7 @@ static fy_verdict deliver_control(void *context, int source, const fy_frame *fra
     ferry *f = context;
     fy_verdict verdict =
         dispatch(f, f->head.profile != NULL ? f->head.profile->kinds : f->kinds, source, frame);
-    if (verdict == FY_LEAVE) /* relaxed: see earliest_deadline */
+    if (verdict == FY_LEAVE) /* relaxed: see wait.c */
         atomic_store_explicit(&f->control_left, true, memory_order_relaxed);
     return verdict;
 }
@@ -263,55 +229,6 @@ static int serve_the_rest(ferry *f, bool tasks)
     return count;
 }
 
-/* Two ranks may refuse each other's requests, although each would take the other's answers if it
- * did not have to send its own. So a rank that refuses for a while tells one of the peers
- * concerned, in turn. If a peer whose requests this rank refuses too tells it so, this rank takes
- * all frames of that peer for one round. That adds no more to its backlog than the ring holds, and
- * makes room for the other's answers. Then it tells the peer so in turn. Words go to and fro while
- * both refuse.
- *
- * A peer that only does not poll answers nothing, and finds no room when its ring is full. It may
- * run a task, which each word to its helper delays. So the pauses before words that are no answers
- * grow. */
-static __attribute__((cold)) void settle_refusals(ferry *f)
-{
-    enum { TELL_NS = 1000 * 1000 };
-    int tells = f->refused;
-    f->refused = f->relieved = 0;
-    fy_rest_due(f);
-    if (tells == 0) {
-        f->tell_pause_ns = 0;
-        return;
-    }
-    /* relaxed: pairs with fy_refusal_deliver; one that comes just now counts in the next round */
-    int refuser = atomic_exchange_explicit(&f->refuser, 0, memory_order_relaxed);
-    uint64_t now = f->head.ops->host.now(f->head.port);
-    if (refuser != 0 && is_over(f, refuser - 1)) {
-        f->relieved = tells = refuser;
-        f->tell_pause_ns = 0;
-    } else if (f->tell_pause_ns == 0) {
-        tells = 0;
-    } else if (now - f->tell_since_ns < f->tell_pause_ns) {
-        return;
-    }
-    if (tells != 0) {
-        const fy_frame frame = {.kind = FY_KIND_REFUSAL};
-        (void)fy_send_now(f, tells - 1, &frame); /* said again, or the peer is gone */
-        f->told = tells;
-    }
-    f->tell_pause_ns += TELL_NS;
-    f->tell_since_ns = now;
-}
-
-fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
-{
-    (void)frame;
-    /* relaxed: pairs with settle_refusals; no other data depend on the word. If several ranks
-     * refuse, only the last counts; the others tell it again. */
-    atomic_store_explicit(&f->refuser, source + 1, memory_order_relaxed);
-    return FY_TAKEN;
-}
-
 /* Whether a round has something to do beside the data lane and the layers. A call by the board
  * needs no rounds. */
 static bool has_rest(const ferry *f)
@@ -350,7 +267,7 @@ static inline __attribute__((unused)) bool is_at_rest(ferry *f)
 static inline int progress_finish(ferry *f, bool tasks, int taken)
 {
     if (f->refused != 0 || f->relieved != 0)
-        settle_refusals(f);
+        fy_refusals_settle(f);
     bool all = f->head.complete_frames == (uint32_t)taken;
     if (taken > 0 && all && f->short_rounds < SHORT_ROUNDS) {
         f->short_rounds++;
@@ -422,67 +339,10 @@ bool fy_rank_idle(ferry *f)
     return true;
 }
 
-uint64_t fy_patience_pause(ferry *f, fy_patience *patience)
-{
-    patience->pause_ns = patience->pause_ns == 0
-                             ? FY_PAUSE_MIN_NS
-                             : (uint32_t)fy_pause_longer(patience->pause_ns, FY_PAUSE_MAX_NS);
-    return f->head.ops->host.now(f->head.port) + patience->pause_ns;
-}
-
-/* The time at which a round must run although no frame comes. */
-static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns,
-                                                                  fy_patience *patience)
-{
-    for (int i = 0; i < FY_LAYERS; i++) {
-        uint64_t at = fy_layer_at(i)->deadline == NULL ? UINT64_MAX : fy_layer_at(i)->deadline(f);
-        deadline_ns = at < deadline_ns ? at : deadline_ns;
-    }
-    uint64_t timeout_ns = fy_ops_deadline(f);
-    deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
-    /* Nothing announces room at a peer, or memory for a frame that was left. */
-    if (f->head.slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
-        f->head.ops->transport.pending(f->head.port, FY_DATA) ||
-        /* relaxed: what is missed now is seen after the next round, which leaves the frame again */
-        atomic_exchange_explicit(&f->control_left, false, memory_order_relaxed)) {
-        uint64_t at = fy_patience_pause(f, patience);
-        deadline_ns = at < deadline_ns ? at : deadline_ns;
-    }
-    return deadline_ns;
-}
-
-static uint32_t quiet_rounds(const ferry *f)
-{
-    return f->info.crowded ? 1 : QUIET_ROUNDS;
-}
-
-bool fy_patience_ends(const ferry *f, const fy_patience *patience)
-{
-    return patience->rounds >= quiet_rounds(f);
-}
-
 void fy_progress_yield(ferry *f, fy_lookout *lookout)
 {
     if (f->head.ops->heap.await != NULL && !is_time_to_look(f) && noise(f) == 0)
         fy_account_wait(f, FY_ONE_YIELD, lookout);
-}
-
-int fy_progress_wait(ferry *f, uint64_t deadline_ns, fy_patience *patience)
-{
-    int count = fy_progress(f, true);
-    if (count > 0) {
-        patience->rounds = 0;
-        patience->pause_ns = 0;
-        return count;
-    }
-    if (patience->rounds++ < quiet_rounds(f))
-        return 0;
-    for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
-            return 0;
-    fy_collective_board_repair(f);
-    fy_account_wait(f, earliest_deadline(f, deadline_ns, patience), patience->lookout);
-    return 0;
 }
 
 int fy_check_outside(ferry *f, const char *call)
@@ -535,25 +395,4 @@ int ferry_poll(ferry *f)
     int taken =
         f->head.ops->transport.poll(f->head.port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     return taken <= 0 ? taken : poll_finish(f, taken);
-}
-
-__attribute__((cold)) int ferry_wait(ferry *f, uint64_t timeout_ns)
-{
-    int error = fy_check_outside(f, "wait");
-    if (error != 0)
-        return error;
-    uint64_t before = f->head.done;
-    uint64_t deadline = FERRY_FOREVER;
-    if (timeout_ns != FERRY_FOREVER) {
-        uint64_t now = f->head.ops->host.now(f->head.port);
-        deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
-    }
-    fy_doing doing = fy_account_enter(f, FY_DOING_IDLE);
-    fy_patience patience = {0};
-    do
-        fy_progress_wait(f, deadline, &patience);
-    while (f->head.done == before &&
-           (deadline == FERRY_FOREVER || f->head.ops->host.now(f->head.port) < deadline));
-    fy_account_leave(f, doing);
-    return fy_poll_result(f, before);
 }

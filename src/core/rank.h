@@ -227,13 +227,17 @@ void fy_request_broadcast_pool_init(fy_pool *pool);
 fy_hold_fn fy_request_hold;
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_request_broadcast_deliver(ferry *f, int source, const fy_frame *frame);
-/* progress.c; either thread. */
 /* Joining (join.c). A rank that has joined says, when it first quiesces, that it takes objects; and
  * says so to one that joins later. */
 void fy_join_ready(ferry *f);
 void fy_join_tell(ferry *f, int rank);
 fy_verdict fy_ready_deliver(ferry *f, int source, const fy_frame *frame);
 
+/* Refusals (refuse.c). fy_refuses: whether to leave a request in its ring, because its source does
+ * not take the answers to earlier ones. fy_refusals_settle: called in the rounds after that. */
+bool fy_refuses(ferry *f, int source, const fy_frame *frame);
+void fy_refusals_settle(ferry *f);
+/* [either thread] */
 fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);

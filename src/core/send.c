@@ -214,7 +214,7 @@ static int keep_paced(ferry *f, int rank, const fy_frame *frame, const char *cal
     return keep_copy(f, FY_PACED, rank, frame, call);
 }
 
-int fy_paced_keep(ferry *f, int rank, const fy_frame *frame)
+__attribute__((cold)) int fy_paced_keep(ferry *f, int rank, const fy_frame *frame)
 {
     if (fy_peer_is_gone(f, rank)) /* frames that wait for it would be dropped without a word */
         return port_failed(f, rank, FERRY_EPEER);
@@ -418,7 +418,7 @@ static __attribute__((cold)) int flush_orphans(ferry *f)
     return count;
 }
 
-int fy_backlog_flush(ferry *f)
+__attribute__((cold)) int fy_backlog_flush(ferry *f)
 {
     int count = f->orphans.head == NULL ? 0 : flush_orphans(f);
     for (fy_queue *queue = f->backlog.first, *next; queue != NULL; queue = next) {

@@ -206,7 +206,7 @@ mutant late_left src/object/migrate.c 'while (record->late.head != NULL) {' 'whi
 mutant held_dropped src/object/install.c 'fy_record_admit(f, record, &held);' '(void)&held;' 5
 
 program=flood options='--memory 6291456'
-mutant answers_unbounded src/core/progress.c 'if (f->head.slow_lanes != 0 && refuses(f, source, frame))' \
+mutant answers_unbounded src/core/progress.c 'if (f->head.slow_lanes != 0 && fy_refuses(f, source, frame))' \
     'if (0)' 6 4000 1000 20
 
 program=death options=--all sort=more
@@ -251,7 +251,7 @@ mutant early_unheard src/object/deliver.c 'add_early(f, record, envelope->origin
 mutant ready_unseen src/object/run.c 'fy_list_insert(&objects->ready, &record->link);' ';' 4
 mutant left_unknown src/object/migrate.c 'entry->movement = record->movement + 1;' \
     'entry->movement = record->movement;' 4
-mutant refusal_endless src/core/progress.c 'f->relieved = tells = refuser;' 'tells = refuser;' 4
+mutant refusal_endless src/core/refuse.c 'f->relieved = tells = refuser;' 'tells = refuser;' 4
 
 find=loss sort=loss
 case $only in
