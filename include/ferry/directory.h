@@ -18,7 +18,8 @@ extern "C" {
 typedef struct ferry_directory_protocol {
     size_t size; /* sizeof(ferry_directory_protocol) */
     const char *name;
-    /* Move number `movement` has brought `object` to this rank. May be NULL. */
+    /* Move number `movement` has brought `object` to this rank. Later moves have larger numbers.
+     * May be NULL. */
     void (*arrived)(ferry *f, ferry_object object, uint32_t movement);
     /* A message of rank `origin` has found `object` on this rank after `hops` forwards, one at
      * least. Move `movement` brought the object here; it may have moved again since. */

@@ -1,6 +1,6 @@
 /* Delivery: from a frame to its object, or on to the rank to which the object went.
  *
- * A message carries the movement number m that its route knew: "after its m-th move the object is
+ * A message carries the movement number m that its route knew: "after move number m the object is
  * at the rank to which this goes". A rank that has the object takes the message. Otherwise it
  * compares m with the number e of its own entry:
  *
@@ -70,8 +70,7 @@ static void add_pending(ferry *f, fy_record *record, fy_queued_message *queued)
         fy_queued_list_push(&record->pending, queued);
 }
 
-/* Moves the queued messages whose turn has come from early to pending. */
-static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expected)
+void fy_record_add_early(ferry *f, fy_record *record, int origin, uint32_t *expected)
 {
     for (fy_queued_message *queued;
          (queued = fy_queued_list_take(&record->early, origin, *expected)) != NULL; ++*expected)
@@ -102,7 +101,7 @@ static int accept(ferry *f, fy_record *record, fy_queued_message *queued, uint32
         add_pending(f, record, queued);
         ++*expected;
         if (record->early.count != 0)
-            add_early(f, record, origin, expected);
+            fy_record_add_early(f, record, origin, expected);
     } else {
         *arrived = take_arrival(f, &queued->envelope, queued->message.handler);
         fy_gaps_watch(f);
@@ -192,50 +191,6 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued)
     return deposit_unscheduled(f, record, queued);
 }
 
-static const fy_queued_message *overdue_of(const fy_record *record)
-{
-    const fy_queued_message *queued = record->early.head;
-    while (queued != NULL && !queued->overdue)
-        queued = queued->next;
-    return queued;
-}
-
-/* Gives up the messages that are missing before `last`, an early message. The early messages of the
- * same origin up to `last`, and those that follow it without a gap, become pending, in order. */
-static void record_release(ferry *f, fy_record *record, const fy_queued_message *last)
-{
-    int origin = last->envelope.origin;
-    uint32_t sequence = last->envelope.sequence;
-    uint32_t *expected = fy_sources_of(&record->sources, origin); /* exists: `last` waits */
-    for (const fy_queued_message *queued = record->early.head; queued != NULL;) {
-        if (queued->envelope.origin != origin) {
-            queued = queued->next;
-            continue;
-        }
-        if ((int32_t)(queued->envelope.sequence - sequence) > 0)
-            return;
-        *expected = queued->envelope.sequence;
-        add_early(f, record, origin, expected);
-        queued = record->early.head;
-    }
-}
-
-bool fy_record_close_gaps(ferry *f, fy_record *record)
-{
-    fy_control_lock(f);
-    bool waits = record->early.count != 0;
-    if (fy_record_is_here(record)) {
-        for (const fy_queued_message *queued; (queued = overdue_of(record)) != NULL;)
-            record_release(f, record, queued);
-        for (fy_queued_message *queued = record->early.head; queued != NULL; queued = queued->next)
-            queued->overdue = true;
-        if (!record->scheduled)
-            fy_record_make_ready(fy_objects_of(f), record);
-    }
-    fy_control_unlock(f);
-    return waits;
-}
-
 void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages)
 {
     for (fy_queued_message *queued; (queued = fy_queued_list_pop(messages)) != NULL;) {
@@ -273,7 +228,7 @@ static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_enve
         end_on_arrival(f, envelope, message->handler);
     ++*expected;
     if (record->early.count != 0)
-        add_early(f, record, envelope->origin, expected);
+        fy_record_add_early(f, record, envelope->origin, expected);
     else
         fy_frame_done(f);
     record->state = FY_RUNNING;
@@ -318,78 +273,13 @@ static inline fy_verdict deliver_take(ferry *f, fy_record *record, fy_envelope *
     return FY_TAKEN;
 }
 
-/* Keeps a message for an object that is in flight here from `source`. But this rank may also have
- * had the object, and have forgotten it after its end. Only the creator can tell, so this rank asks
- * it. The creator answers if the object has ended. */
-static fy_verdict message_await(ferry *f, int source, const fy_envelope *envelope,
-                                const ferry_message *message)
-{
-    fy_objects *objects = fy_objects_of(f);
-    fy_queued_message *queued =
-        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), false);
-    fy_record *record = queued == NULL ? NULL : fy_record_create(objects, envelope->object);
-    fy_entry *entry = NULL;
-    if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {
-        if (record != NULL)
-            fy_record_destroy(objects, record);
-        if (queued != NULL)
-            fy_queued_destroy(&objects->messages, queued);
-        return FY_LEAVE;
-    }
-    entry->record = record;
-    record->from = source;
-    fy_queued_list_push(&record->late, queued);
-    int creator = fy_object_home(objects, envelope->object);
-    if (creator != objects->rank)
-        fy_location_send(f, creator, envelope->object, FY_PLACE_ASK, envelope->movement);
-    return FY_TAKEN;
-}
-
-/* Sends a message on to where its object went. If `source` had only forwarded the message, it
- * learns the newer place, so that the next message takes a shorter way. It does not learn a place
- * to which the object left from here and from which no rank has reported it. */
-static fy_verdict message_pass_on(ferry *f, int source, fy_entry *entry, int rank,
-                                  fy_envelope *envelope, const ferry_message *message)
-{
-    bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
-    fy_entry_expect(fy_objects_of(f), entry);
-    if (fy_message_forward(f, envelope, message, rank, entry->movement) != 0)
-        return FY_LEAVE;
-    if (tell)
-        fy_location_send(f, source, envelope->object, entry->guess, entry->movement);
-    fy_frame_done(f);
-    return FY_TAKEN;
-}
-
-/* A message to an object that is not here, whose entry is `entry`. */
-static __attribute__((noinline)) fy_verdict
-miss(ferry *f, int source, fy_entry *entry, fy_envelope *envelope, const ferry_message *message)
-{
-    const fy_objects *objects = fy_objects_of(f);
-    if (entry == NULL ? fy_object_home(objects, envelope->object) == objects->rank : entry->dead) {
-        fy_message_bounce(f, envelope);
-        return FY_TAKEN;
-    }
-    int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
-    if (newer < 0)
-        return message_await(f, source, envelope, message);
-    int rank = fy_entry_route(objects, entry);
-    if (newer == 0 || rank == objects->rank) {
-        fy_log(f, "rank %d and this one disagree about object %016llx", source,
-               (unsigned long long)envelope->object.word);
-        fy_message_end(f, envelope, FERRY_ENOENT);
-        return FY_TAKEN;
-    }
-    return message_pass_on(f, source, entry, rank, envelope, message);
-}
-
 static inline fy_verdict message_deliver(ferry *f, int source, fy_envelope *envelope,
                                          const ferry_message *message)
 {
     fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
     return entry != NULL && entry->record != NULL
                ? deliver_take(f, entry->record, envelope, message)
-               : miss(f, source, entry, envelope, message);
+               : fy_message_miss(f, source, entry, envelope, message);
 }
 
 static __attribute__((cold)) fy_verdict drop(ferry *f, int source)

@@ -3,6 +3,7 @@
 #define FY_OBJECT_DELIVERY_H
 
 #include "core/work.h"
+#include "object/entry.h"
 #include "object/object.h"
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
@@ -57,6 +58,9 @@ static inline int fy_record_deposit_plain(ferry *f, fy_record *record, fy_queued
     return 0;
 }
 
+/* Makes the early messages of `origin` pending whose turn has come. `expected`: the next one. */
+void fy_record_add_early(ferry *f, fy_record *record, int origin, uint32_t *expected);
+
 /* Reserves all memory that fy_record_admit of `messages` needs. FERRY_ENOMEM. */
 int fy_record_reserve(fy_record *record, const fy_queued_list *messages);
 
@@ -80,6 +84,11 @@ static inline void fy_message_end(ferry *f, const fy_envelope *envelope, int err
     fy_work_finished(f, 1);
 }
 
+/* A message from `source` to an object that is not here: it waits for the object, goes on, or
+ * fails. `entry`: the object's, or NULL. */
+fy_verdict fy_message_miss(ferry *f, int source, fy_entry *entry, fy_envelope *envelope,
+                           const ferry_message *message);
+
 /* Fails a message to a destroyed object, and tells its sender to forget the object. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
 
@@ -87,10 +96,6 @@ void fy_message_bounce(ferry *f, const fy_envelope *envelope);
  * to tell their senders. fy_failed_tell does the rest later, and returns how many. */
 void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error);
 int fy_failed_tell(ferry *f);
-
-/* Makes the overdue early messages of an object pending, without the messages missing before them.
- * Marks the other early messages as overdue. Returns whether there were early messages. */
-bool fy_record_close_gaps(ferry *f, fy_record *record);
 
 /* Bytes held by origin, held.c. */
 
@@ -118,8 +123,8 @@ void fy_held_arrive(ferry *f, const fy_record *record);
 
 /* Gaps, gaps.c. */
 
-/* A rank has gone. */
-void fy_gaps_peer_gone(ferry *f, int rank);
+/* A rank has died. */
+void fy_gaps_rank_died(ferry *f);
 
 /* A queued message waits before its turn. After a death it may wait in vain. */
 void fy_gaps_watch(ferry *f);

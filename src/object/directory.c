@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "core/outgoing.h"
+#include "core/work.h"
 #include "object/ends.h"
 #include "object/entry.h"
 #include "object/kinds.h"
@@ -33,8 +34,8 @@ static void send_word(ferry *f, int rank, ferry_object object, int place, uint32
                       const fy_source *ranks, uint32_t count)
 {
     fy_frame frame = {.kind = FY_KIND_LOCATION,
-                      .word_count = 2,
-                      .words = {object.word, (uint64_t)(uint32_t)place << 32 | movement},
+                      .word_count = FY_PLACE_WORDS,
+                      .words = {object.word, fy_place_word(place, movement)},
                       .data = ranks,
                       .size_bytes = count * sizeof *ranks};
     /* The notice is a hint. If it is lost, the next message of `rank` takes a longer way, or fails
@@ -60,7 +61,7 @@ static void directory_fill(fy_record *record, ferry_object object)
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
     record->scheduled = record->out = record->placed = record->handed = record->destroy_pending =
-        record->worked = record->due = record->travels = false;
+        record->worked = record->due = record->travels = record->doubted = false;
     record->target = -1;
     record->from = 0;
     record->movement = 0;
@@ -156,7 +157,8 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     const fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
     int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
-    if (frame->word_count != 2 || !fy_object_is_name(objects, object) || place < FY_PLACE_CARRIED ||
+    if (frame->word_count < FY_PLACE_WORDS || frame->word_count > FY_PLACE_WORDS_COUNTED ||
+        !fy_object_is_name(objects, object) || place < FY_PLACE_CARRIED ||
         place >= objects->ranks || frame->size_bytes % sizeof(fy_source) != 0 ||
         (place == FY_PLACE_ASK && fy_object_home(objects, object) != objects->rank)) {
         fy_bad_frame(f, source, frame, "location");
@@ -165,6 +167,9 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     if (place < 0)
         return fy_end_frame(f, source, frame);
     fy_verdict verdict = hear_of_place(f, source, object, place, (uint32_t)frame->words[1]);
+    if (verdict == FY_TAKEN && frame->word_count == FY_PLACE_WORDS_COUNTED &&
+        fy_work_comes(f, source) != 0)
+        verdict = FY_LEAVE;
     if (verdict == FY_TAKEN)
         fy_frame_done(f);
     return verdict;

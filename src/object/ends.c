@@ -17,7 +17,8 @@
  * have forgotten it, so the object is still to come. The creator needs no tombstone of its own: the
  * name (names.h) is never given again.
  *
- * Objects whose creator has died keep their tombstones. If a creator has left in order, its
+ * Objects whose creator has died keep their tombstones. A message that comes for an object which
+ * ended before is given up after a while (fy_entry_doubt). If a creator has left in order, its
  * successor stands for it (leave.c). So "creator" here means the home: the creator, or the rank
  * that inherited from it. An inherited name is alive as long as the successor has an entry. */
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #include "object/delivery.h"
 #include "object/ends.h"
 #include "object/entry.h"
+#include "object/kinds.h"
 #include "object/moves.h"
 
 enum { FEW_RANKS = 64 };
@@ -106,6 +108,19 @@ static void give_up(ferry *f, fy_entry *entry, int error)
     fy_objects_of(f)->carried -= record->due;
     fy_queued_list_fail(f, &record->late, error);
     fy_record_destroy(objects, record);
+}
+
+bool fy_entry_doubt(ferry *f, fy_entry *entry)
+{
+    fy_record *record = entry->record;
+    int home = fy_object_home(fy_objects_of(f), record->object);
+    if (fy_record_state(f, record) != FY_AWAITED || record->due || !fy_peer_is_gone(f, home))
+        return false;
+    if (record->doubted)
+        give_up(f, entry, FERRY_EPEER);
+    else
+        record->doubted = true;
+    return entry->record != NULL;
 }
 
 /* On the creator: another rank reports that the object of the frame has ended. */
@@ -244,7 +259,24 @@ static void entry_lose(ferry *f, fy_entry *entry, int rank)
     fy_object_bury(f, entry, &about);
 }
 
-void fy_directory_peer_gone(ferry *f, int rank)
+/* A rank has died by which the object of `entry` may have gone on. If the object has been here, its
+ * home learns where it is, or where it went. The notice is work: the next quiescence waits for it.
+ */
+static void home_tell(ferry *f, const fy_entry *entry)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    const ferry_object object = {entry->object};
+    int home = fy_object_home(objects, object), place = fy_object_place(objects, object, entry);
+    if (!entry->hosted || place < 0 || fy_peer_is_gone(f, place) || home == objects->rank ||
+        home == place) /* it is on the way there */
+        return;
+    const fy_frame frame = {.kind = FY_KIND_LOCATION,
+                            .word_count = FY_PLACE_WORDS_COUNTED,
+                            .words = {object.word, fy_place_word(place, entry->movement)}};
+    (void)fy_join_word(f, home, &frame); /* a hint, as in directory.c */
+}
+
+void fy_directory_peer_gone(ferry *f, int rank, bool died)
 {
     fy_objects *objects = fy_objects_of(f);
     (void)fy_arrivals_install(f);
@@ -255,8 +287,11 @@ void fy_directory_peer_gone(ferry *f, int rank)
         fy_record *record = entry->record;
         if (entry->guess == rank)
             fy_entry_seen(objects, entry);
-        if (record != NULL && fy_record_state(f, record) == FY_AWAITED && record->from == rank &&
-            !(record->due && record->late.count == 0) && !fy_arrival_waits(f, record->object))
+        bool awaited = record != NULL && fy_record_state(f, record) == FY_AWAITED;
+        if (died && !awaited)
+            home_tell(f, entry);
+        if (awaited && record->from == rank && !(record->due && record->late.count == 0) &&
+            !fy_arrival_waits(f, record->object))
             fy_list_insert(&lost, &record->link);
     }
     for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)

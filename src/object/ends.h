@@ -21,8 +21,12 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame);
  * application thread has still to complete the move. */
 bool fy_entry_leaves(ferry *f, const fy_entry *entry);
 
+/* If messages wait here for the object of `entry`, and its home is gone, they fail at the second
+ * call. Returns whether they still wait. */
+bool fy_entry_doubt(ferry *f, fy_entry *entry);
+
 /* `rank` has gone, so no more frames come from it. Objects that were to come from it are lost, and
  * messages that wait for them fail. */
-void fy_directory_peer_gone(ferry *f, int rank);
+void fy_directory_peer_gone(ferry *f, int rank, bool died);
 
 #endif

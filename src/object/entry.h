@@ -93,6 +93,15 @@ enum {
     FY_PLACE_CARRIED = -4 /* the program carries it to the rank that gets this notice */
 };
 
+/* How many words a location notice has. One that counts as work has one more. */
+enum { FY_PLACE_WORDS = 2, FY_PLACE_WORDS_COUNTED };
+
+/* Its second word. */
+static inline uint64_t fy_place_word(int place, uint32_t movement)
+{
+    return (uint64_t)(uint32_t)place << 32 | movement;
+}
+
 fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
 
 #endif

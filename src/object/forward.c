@@ -1,6 +1,7 @@
 /* Messages that do not reach an object here: they go on to another rank, or fail. */
 #include "core/fail.h"
 #include "core/operation.h"
+#include "core/why.h"
 #include "object/delivery.h"
 #include "object/entry.h"
 #include "object/wire.h"
@@ -24,6 +25,10 @@ __attribute__((cold)) void fy_message_bounce(ferry *f, const fy_envelope *envelo
     fy_message_end(f, envelope, FERRY_ENOENT);
 }
 
+/* If `rank` is gone, the object may have gone on before. Then a rank that has it has told the home
+ * (ends.c), to which the message goes. The home first learns what this rank knows, so it never
+ * sends the message back. The message's number is between those of the last two moves that this
+ * rank knows: so reports of its way still have rising numbers (fy_op_moved_remote). */
 int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *message, int rank,
                        uint32_t movement)
 {
@@ -32,6 +37,13 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     if (next.hops < FY_WIRE_HOPS_MAX)
         next.hops++;
     int error = fy_message_post(f, rank, &next, message);
+    int home = fy_object_home(fy_objects_of(f), envelope->object);
+    if (error == FERRY_EPEER && home != ferry_rank(f)) {
+        fy_location_send(f, home, envelope->object, rank, movement);
+        rank = home;
+        next.movement = --movement;
+        error = fy_message_post(f, rank, &next, message);
+    }
     if (error == FERRY_ENOMEM)
         return error;
     fy_held_passed_on(f, envelope->origin, rank);
@@ -44,4 +56,69 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
         fy_op_moved_remote(f, envelope->origin, envelope->op, rank, movement);
     fy_stats(f)->messages_forwarded++;
     return 0;
+}
+
+/* Keeps a message for an object that is in flight here from `source`. But this rank may also have
+ * had the object, and have forgotten it after its end. Only the creator can tell, so this rank asks
+ * it. The creator answers if the object has ended. */
+static fy_verdict message_await(ferry *f, int source, const fy_envelope *envelope,
+                                const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_queued_message *queued =
+        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), false);
+    fy_record *record = queued == NULL ? NULL : fy_record_create(objects, envelope->object);
+    fy_entry *entry = NULL;
+    if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {
+        if (record != NULL)
+            fy_record_destroy(objects, record);
+        if (queued != NULL)
+            fy_queued_destroy(&objects->messages, queued);
+        return FY_LEAVE;
+    }
+    entry->record = record;
+    record->from = source;
+    fy_queued_list_push(&record->late, queued);
+    fy_gaps_watch(f);
+    int creator = fy_object_home(objects, envelope->object);
+    if (creator != objects->rank)
+        fy_location_send(f, creator, envelope->object, FY_PLACE_ASK, envelope->movement);
+    return FY_TAKEN;
+}
+
+/* Sends a message on to where its object went. If `source` had only forwarded the message, it
+ * learns the newer place, so that the next message takes a shorter way. It does not learn a place
+ * to which the object left from here and from which no rank has reported it. */
+static fy_verdict message_pass_on(ferry *f, int source, fy_entry *entry, int rank,
+                                  fy_envelope *envelope, const ferry_message *message)
+{
+    bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
+    fy_entry_expect(fy_objects_of(f), entry);
+    if (fy_message_forward(f, envelope, message, rank, entry->movement) != 0)
+        return FY_LEAVE;
+    if (tell)
+        fy_location_send(f, source, envelope->object, entry->guess, entry->movement);
+    fy_frame_done(f);
+    return FY_TAKEN;
+}
+
+fy_verdict fy_message_miss(ferry *f, int source, fy_entry *entry, fy_envelope *envelope,
+                           const ferry_message *message)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    if (entry == NULL ? fy_object_home(objects, envelope->object) == objects->rank : entry->dead) {
+        fy_message_bounce(f, envelope);
+        return FY_TAKEN;
+    }
+    int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
+    if (newer < 0 && envelope->movement % FY_MOVE_STEP == 0)
+        return message_await(f, source, envelope, message);
+    int rank = fy_entry_route(objects, entry);
+    if (newer <= 0 || rank == objects->rank) {
+        fy_log(f, "rank %d and this one disagree about object %016llx", source,
+               (unsigned long long)envelope->object.word);
+        fy_message_end(f, envelope, FERRY_ENOENT);
+        return FY_TAKEN;
+    }
+    return message_pass_on(f, source, entry, rank, envelope, message);
 }

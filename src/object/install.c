@@ -139,7 +139,7 @@ int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **ou
     /* The object has left, and is back before the application thread has completed its move. If the
      * helper sent it, the object may even be MIGRATING still: the helper marks it DEPARTED later.
      */
-    if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
+    if (ahead > FY_MOVE_STEP && (state == FY_MIGRATING || state == FY_DEPARTED))
         return FERRY_EAGAIN;
     if (entry->dead || state != FY_AWAITED || ahead <= 0)
         return FERRY_EINVAL;
@@ -361,7 +361,7 @@ static fy_arrival *arrivals_take(ferry *f)
 }
 
 /* Puts back the arrivals that could not be installed, before those that have come since. */
-static void arrivals_return(ferry *f, fy_arrival *first)
+static __attribute__((cold)) void arrivals_return(ferry *f, fy_arrival *first)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_arrival *last = first;
@@ -377,7 +377,7 @@ static void arrivals_return(ferry *f, fy_arrival *first)
     fy_control_unlock(f);
 }
 
-void fy_unregistered_retry(ferry *f)
+__attribute__((cold)) void fy_unregistered_retry(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_arrival *first = objects->unregistered;
@@ -417,7 +417,8 @@ int fy_arrivals_install(ferry *f)
     return count;
 }
 
-static bool is_among(const fy_objects *objects, const fy_arrival *first, ferry_object object)
+static __attribute__((cold)) bool is_among(const fy_objects *objects, const fy_arrival *first,
+                                           ferry_object object)
 {
     fy_migration migration;
     bool waits = false;
@@ -431,7 +432,7 @@ static bool is_among(const fy_objects *objects, const fy_arrival *first, ferry_o
     return waits;
 }
 
-bool fy_arrival_waits(ferry *f, ferry_object object)
+__attribute__((cold)) bool fy_arrival_waits(ferry *f, ferry_object object)
 {
     const fy_objects *objects = fy_objects_of(f);
     fy_control_lock(f);

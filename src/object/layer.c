@@ -188,8 +188,11 @@ static uint64_t deadline(ferry *f)
 
 static void objects_peer_gone(ferry *f, int rank)
 {
-    fy_directory_peer_gone(f, rank);
-    fy_gaps_peer_gone(f, rank);
+    fy_port *port = fy_objects_of(f)->port;
+    bool died = port->ops->members.peer(port, rank) == FY_PEER_DEAD;
+    fy_directory_peer_gone(f, rank, died);
+    if (died)
+        fy_gaps_rank_died(f);
 }
 
 static const fy_kind_info kinds[] = {

@@ -160,7 +160,8 @@ void fy_record_set_down(ferry *f, fy_record *record, fy_object_state state)
     fy_layers_signal(f);
 }
 
-static void set_down(ferry *f, fy_record *const *records, int count, int error)
+static __attribute__((cold)) void set_down(ferry *f, fy_record *const *records, int count,
+                                           int error)
 {
     fy_control_lock(f);
     for (int i = 0; i < count; i++)
@@ -222,7 +223,7 @@ static int send_late(ferry *f, fy_record *record)
     while (record->late.head != NULL) {
         fy_queued_message *queued = record->late.head;
         int error = fy_message_forward(f, &queued->envelope, &queued->message, record->target,
-                                       record->movement + 1);
+                                       record->movement + FY_MOVE_STEP);
         if (error != 0)
             return error;
         fy_queued_destroy(&objects->messages, fy_queued_list_pop(&record->late));
@@ -235,8 +236,10 @@ static int drain_departed(ferry *f, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object);
     if (entry != NULL && entry->record == record) {
-        if (fy_senders_tell(f, &record->pending, record->target, record->movement + 1) != 0 ||
-            fy_senders_tell(f, &record->early, record->target, record->movement + 1) != 0 ||
+        if (fy_senders_tell(f, &record->pending, record->target, record->movement + FY_MOVE_STEP) !=
+                0 ||
+            fy_senders_tell(f, &record->early, record->target, record->movement + FY_MOVE_STEP) !=
+                0 ||
             fy_move_leaves(f, record->target,
                            record->pending.count + record->early.count + record->worked) != 0)
             return FERRY_ENOMEM;
@@ -244,7 +247,7 @@ static int drain_departed(ferry *f, fy_record *record)
             fy_held_leave(f, record);
         entry->record = NULL;
         entry->guess = record->target;
-        entry->movement = record->movement + 1;
+        entry->movement = record->movement + FY_MOVE_STEP;
         entry->left = record->worked ? FY_LEFT : FY_CARRIED;
         if (record->pending.count + record->early.count + record->late.count != 0)
             fy_entry_expect(objects, entry);
@@ -285,7 +288,7 @@ static void repack(ferry *f, fy_record *record)
     record->data = data;
 }
 
-static int drain_returned(ferry *f, fy_record *record)
+static __attribute__((cold)) int drain_returned(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     if (record->target == objects->rank && !record->out)

@@ -154,7 +154,7 @@ void *fy_migration_write(const fy_record *record, size_t size_bytes, size_t data
     const migration_head head = {
         .object = record->object.word,
         .size_bytes = size_bytes,
-        .movement = record->movement + 1,
+        .movement = record->movement + FY_MOVE_STEP,
         .type = record->type_index,
         .flags = (uint16_t)(flags | (bare ? BARE : 0u) | (unsigned)pad << PAD_SHIFT),
         .source_count = record->sources.count,

@@ -83,7 +83,7 @@ bool fy_piggyback_send(ferry *f, fy_record *record, int *error)
         record->type->ops.pack(f, record->data, data, data_bytes);
     const fy_queued_message *queued = record->pending.head;
     const fy_envelope envelope = {.object = record->object,
-                                  .movement = record->movement + 1,
+                                  .movement = record->movement + FY_MOVE_STEP,
                                   .sequence = queued->envelope.sequence,
                                   .origin = queued->envelope.origin,
                                   .hops = queued->envelope.hops};
@@ -129,7 +129,7 @@ static fy_verdict piggyback_keep(ferry *f, int source, const piggyback *e, fy_re
         fy_queued_create(&objects->messages, &e->envelope, &e->message, fy_stamp(f), false);
     fy_arrival *arrival = NULL;
     if (queued != NULL) {
-        record->movement = e->envelope.movement - 1;
+        record->movement = e->envelope.movement - FY_MOVE_STEP;
         record->type_index = e->head.type;
         record->handed = e->address != 0;
         record->data = (void *)(uintptr_t)e->address;

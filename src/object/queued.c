@@ -22,7 +22,7 @@ void fy_message_store_fini(fy_message_store *store)
     fy_pool_fini(&store->pool);
 }
 
-fy_held *fy_held_find(fy_message_store *store, int origin)
+__attribute__((cold)) fy_held *fy_held_find(fy_message_store *store, int origin)
 {
     uint64_t key = (uint64_t)origin + 1;
     void *slot = fy_table_find(&store->held, key);
@@ -65,7 +65,7 @@ static inline void discount(fy_message_store *store, const fy_queued_message *qu
     store->unsettled |= held->tokens != 0 && held->bytes <= store->limit_bytes / 2 && !store->full;
 }
 
-void fy_queued_discount(fy_message_store *store, fy_queued_message *queued)
+__attribute__((cold)) void fy_queued_discount(fy_message_store *store, fy_queued_message *queued)
 {
     queued->counted = false;
     discount(store, queued);
@@ -131,7 +131,8 @@ static int queued_compare(const fy_queued_message *a, int origin, uint32_t seque
     return (difference > 0) - (difference < 0);
 }
 
-bool fy_queued_list_insert(fy_queued_list *messages, fy_queued_message *queued)
+__attribute__((cold)) bool fy_queued_list_insert(fy_queued_list *messages,
+                                                 fy_queued_message *queued)
 {
     int origin = queued->envelope.origin;
     uint32_t sequence = queued->envelope.sequence;

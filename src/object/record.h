@@ -36,6 +36,10 @@ typedef enum fy_object_state {
     FY_RETURNED
 } fy_object_state;
 
+/* By how much a move raises the movement number of an object. The number below that of a move is
+ * for messages that could not follow it (forward.c). */
+enum { FY_MOVE_STEP = 2 };
+
 /* An object leaves: called on the thread that packs, before it asks for the packed size. */
 typedef void fy_leaving_fn(ferry *f, fy_thread thread, void *data);
 
@@ -57,6 +61,7 @@ typedef struct fy_record {
     bool destroy_pending; /* to be destroyed when its handler returns */
     bool worked;  /* it counts as work: it is in flight, and the program does not carry it */
     bool due;     /* AWAITED: the program will install it here */
+    bool doubted; /* AWAITED, and nobody knows whether it can come (fy_entry_doubt) */
     bool travels; /* MIGRATING: the balance layer wants to know when it arrives */
     int target;   /* the rank to which it moves, now or when its handler returns; else -1 */
     int from;     /* AWAITED: the rank that says it has sent it */

@@ -137,7 +137,7 @@ static void test_messages_after_the_end_fail(void **state)
     job_settle(&w.job);
     CHECK(entries(&w) == 0);
     for (int to = 1; to <= 3; to++) {
-        post_late(&w, 4, to, object, (uint32_t)to);
+        post_late(&w, 4, to, object, (uint32_t)to * FY_MOVE_STEP);
         job_settle(&w.job);
         CHECK(w.accounts[4].failed == to && w.accounts[4].last_error == FERRY_ENOENT);
         CHECK(entries(&w) == 0);
@@ -281,10 +281,10 @@ static void test_messages_to_what_a_dead_rank_held_fail(void **state)
     void *data;
     world_open(&w, "lazy");
     ferry_object object = strand(&w, &info, &data);
-    fy_directory_peer_gone(w.job.f[2], 4);
+    fy_directory_peer_gone(w.job.f[2], 4, true);
     job_settle(&w.job);
     CHECK(w.accounts[0].failed == 0);
-    fy_directory_peer_gone(w.job.f[2], 1);
+    fy_directory_peer_gone(w.job.f[2], 1, true);
     job_settle(&w.job);
     CHECK(w.accounts[0].failed == 1 && w.accounts[0].last_error == FERRY_EPEER);
     const ferry_message m = {.handler = w.accounts[0].count};

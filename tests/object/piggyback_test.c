@@ -180,7 +180,8 @@ static void test_piggyback_runs_before_what_waited(void **state)
     ferry_object object = send_off(&job, a);
     fy_frame frame = {0};
     for (uint32_t i = 0; i < 2; i++) {
-        const fy_envelope envelope = {.object = object, .origin = 1, .sequence = i, .movement = 1};
+        const fy_envelope envelope = {
+            .object = object, .origin = 1, .sequence = i, .movement = FY_MOVE_STEP};
         const ferry_message m = {.handler = a[1].note, .word_count = 1, .words = {200 + i}};
         fy_wire_write(&frame, &envelope, &m);
         CHECK(fy_message_frame(job.f[1], 0, &frame) == FY_TAKEN);
@@ -294,7 +295,8 @@ static fy_frame make_piggyback(account *a, unsigned char *data, size_t *size_byt
 {
     const uint32_t head[2] = {a->type.index | 2u << 16, 0};
     const fy_source sources[2] = {{.rank_plus_1 = 1, .expected = 3}, {.rank_plus_1 = 2}};
-    const fy_envelope envelope = {.object = {1}, .origin = 0, .sequence = 2, .movement = 1};
+    const fy_envelope envelope = {
+        .object = {1}, .origin = 0, .sequence = 2, .movement = FY_MOVE_STEP};
     const ferry_message m = {.handler = a->note, .word_count = 1};
     fy_frame frame = {0};
     fy_wire_write(&frame, &envelope, &m);

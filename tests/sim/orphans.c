@@ -1,7 +1,8 @@
 /* Goal: what Ferry promises when ranks die that hold objects. Each message to an object ends once,
  * as completed only when its handler has run, as failed only when somebody is gone. No message is
- * handled twice or before one that was sent earlier. No object is doubled, and none is lost but
- * with a rank that dies. A quiescence covers all that the living have sent, and ends; the ends of
+ * handled twice or before one that was sent earlier. After a quiescence, messages reach each object
+ * that lives, by whatever ranks it has come. No object is doubled, and none is lost but with a
+ * rank that dies. A quiescence covers all that the living have sent, and ends; the ends of
  * all that a rank sent have been reported then. Method: every rank sends tracked messages at random
  * to objects that move at random, from its program and from handlers, in rounds that end with a
  * quiescence. The account stands outside the ranks: what was sent, handled and ended, and where the
@@ -16,13 +17,18 @@ enum { FROM_MAIN, FROM_HANDLER, STREAMS };
 
 enum { ROUNDS = 4, MESSAGES = 25, OBJECTS = 3 };
 
+/* How long later messages wait for one that a dead rank may have had. */
+enum { GAP_NS = 20000000 };
+
 /* A message, from its sending to its end. */
 typedef struct watch {
     struct watch *next;
     uint64_t number; /* among those of its source and stream to its object */
     size_t round;
     int source, object;
+    uint64_t sent_ns;
     bool handled, ended;
+    bool lost;   /* it failed, and did not come too late (object/gaps.c) */
     bool closed; /* a quiescence has ended that covers it */
 } watch;
 
@@ -52,6 +58,7 @@ typedef struct account {
     size_t round;
     uint64_t tracked, ended;
     bool in_handler;
+    int agreed; /* how many had died when all had agreed on it, before this round */
 } account;
 
 static size_t stream_of(int source, bool in_handler, int object)
@@ -123,6 +130,7 @@ static void on_end(ferry *f, watch *w, const ferry_receipt *receipt, bool failed
         wrong(f, "a message failed otherwise", (uint64_t)w->object, (uint64_t)-receipt->error);
     truth.refused |= failed;
     w->ended = true;
+    w->lost = failed && ferry_now(f) - w->sent_ns < GAP_NS;
     a->ended++;
     truth.failed += failed;
 }
@@ -148,6 +156,7 @@ static void send_one(ferry *f, account *a, size_t round, uint64_t hops)
     *w = (watch){.next = truth.watches,
                  .number = truth.sent[stream_of(ferry_rank(f), a->in_handler, object)]++,
                  .round = round,
+                 .sent_ns = ferry_now(f),
                  .source = ferry_rank(f),
                  .object = object};
     ferry_track track = FERRY_TRACK_DEFAULTS;
@@ -166,7 +175,7 @@ static void send_one(ferry *f, account *a, size_t round, uint64_t hops)
     if (error != FERRY_EPEER && !is_lost(f, error, object))
         wrong(f, "a message was refused", (uint64_t)object, (uint64_t)-error);
     truth.refused = true;
-    w->ended = true;
+    w->ended = w->lost = true;
     truth.failed++;
     a->ended++;
 }
@@ -229,6 +238,13 @@ static void destroy(ferry *f, void *data)
     free(data);
 }
 
+/* Whether nobody has died since the round began, and all agreed then on who had, and rank `home`,
+ * which knows where its objects are, lives. */
+static bool is_quiet(const account *a, int home)
+{
+    return a->agreed == truth.dead_count && !truth.dead[home];
+}
+
 /* All messages of the living up to this round are handled by now, or never will be, and the ends of
  * this rank's have been reported. */
 static void close_round(ferry *f, const account *a)
@@ -238,6 +254,9 @@ static void close_round(ferry *f, const account *a)
         if (w->closed && w->source == ferry_rank(f) && !w->ended)
             wrong(f, "quiescence declared before an end was reported", (uint64_t)w->object,
                   w->number);
+        if (w->round == a->round && w->source == ferry_rank(f) && w->lost &&
+            is_somewhere(w->object) && is_quiet(a, w->object / OBJECTS))
+            wrong(f, "a message failed to an object that lives", (uint64_t)w->object, w->number);
     }
 }
 
@@ -266,6 +285,7 @@ static void play_round(ferry *f, account *a)
         wrong(f, "quiesce failed", (uint64_t)-error, 0);
     close_round(f, a);
     a->round++;
+    a->agreed = truth.ranks - ferry_member_count(f) == truth.dead_count ? truth.dead_count : -1;
     check_collective(f, ferry_barrier(f));
 }
 
