@@ -354,7 +354,16 @@ function meaning(name, text)
 # Whether a summary begins with a verb: it says what the function does, not what it returns.
 function is_act(summary)
 {
-    return summary ~ /^[A-Za-z]+s / && summary !~ /^[Rr]uns / || summary ~ /^[Aa]s /
+    return summary ~ /^[A-Za-z]+s / && summary !~ /^([Rr]uns|[Tt]his) /
+}
+
+# Whether a sentence says what a function returns. "Returns when every rank has called it" does not.
+function is_value(one)
+{
+    if (one ~ /^Returns (when|before|immediately)/)
+        return 0
+    return one ~ /^(Returns|Gives back|True|False|Whether) / ||
+           one ~ / returns (-?[0-9]|true|false|NULL|how) /
 }
 
 # The return value of a function: what its comment says of it, else what its kind of function gives.
@@ -367,7 +376,7 @@ function print_value(p, file, summary,    type, n, one, i, said)
     n = split(body, one, /[.] /)
     said = ""
     for (i = 1; i <= n; i++)
-        if (one[i] ~ /^(Returns|Gives back|True|False|Whether) / || one[i] ~ / returns (-?[0-9]|true|false|NULL|how) /)
+        if (is_value(one[i]))
             said = said trim(one[i]) (one[i] ~ /[.]$/ ? " " : ". ")
     printf ".SH RETURN VALUE\n" > file
     if (said != "")

@@ -179,7 +179,7 @@ FERRY_API FERRY_MUST_USE int ferry_collection_send_section(ferry_collection *c,
  * insert, move or destroy meanwhile. [app thread, handlers | never blocks] */
 FERRY_API ferry_element *ferry_collection_next(ferry_collection *c, const ferry_element *after);
 
-/* The home of `index`: the rank where its element begins. FERRY_EINVAL: it lies outside the
+/* Returns the home of `index`: the rank where its element begins. FERRY_EINVAL: it lies outside the
  * extents. [app thread, handlers | never blocks] */
 FERRY_API int ferry_collection_home(const ferry_collection *c, ferry_index index);
 
@@ -257,7 +257,7 @@ FERRY_API FERRY_MUST_USE int ferry_step_send(ferry_collection *c, const ferry_el
                                              const ferry_message *message,
                                              const ferry_track *track);
 
-/* After ferry_quiesce: checks that no step, message or reduction waits for ever. Collective.
+/* Checks, after ferry_quiesce, that no step, message or reduction waits for ever. Collective.
  * FERRY_ESTATE, on every rank: a step lacks messages, a message has no element or no step, or a
  * reduction is incomplete; the message names the element and what it misses. [app thread, not in
  * handlers | polls | may block] */

@@ -127,8 +127,8 @@ FERRY_API int ferry_scatterv(ferry *f, int root, const void *in, const size_t *s
 FERRY_API int ferry_alltoallv(ferry *f, const void *in, const size_t *in_sizes, void *out,
                               const size_t *out_sizes);
 
-/* `in` has `count` values for each place. Combines the `in` of all ranks, in the order of places,
- * and stores the `count` values of this rank's place in `out`. Errors as ferry_allreduce. [app
+/* Combines the `in` of all ranks, in the order of places, and stores the `count` values of this
+ * rank's place in `out`. `in` has `count` values for each place. Errors as ferry_allreduce. [app
  * thread, not in handlers | polls | may block] */
 FERRY_API int ferry_reduce_scatter(ferry *f, ferry_type type, ferry_reduction reduction,
                                    const void *in, void *out, size_t count);

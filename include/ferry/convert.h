@@ -39,11 +39,11 @@ FERRY_API FERRY_MUST_USE int ferry_fields_copy(ferry *f, ferry_extent target, fe
                                                const int *descriptor, size_t length,
                                                int conversion);
 
-/* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`. All
- * ranks of a job have one format today, since Ferry does not convert its own frames: the conversion
- * is 0. Others are for data that come from elsewhere. FERRY_EAGAIN: the format of a rank on another
- * node is not known yet and was asked for; poll and call again. FERRY_EPEER: that rank has gone
- * before it answered. [app thread, handlers | never blocks] cds.txt 4 (transtab). */
+/* Sets `*conversion` to the conversion from the data format of rank `from` to that of rank `to`.
+ * All ranks of a job have one format today, since Ferry does not convert its own frames: the
+ * conversion is 0. Others are for data that come from elsewhere. FERRY_EAGAIN: the format of a rank
+ * on another node is not known yet and was asked for; poll and call again. FERRY_EPEER: that rank
+ * has gone before it answered. [app thread, handlers | never blocks] cds.txt 4 (transtab). */
 FERRY_API FERRY_MUST_USE int ferry_conversion_find(ferry *f, int from, int to, int *conversion);
 
 #ifdef __cplusplus

@@ -106,7 +106,8 @@ FERRY_API const char *ferry_version(void);
  * handlers] */
 FERRY_API void ferry_abort(ferry *f, int status, const char *reason) __attribute__((noreturn));
 
-/* This rank's number, from 0, and how many ranks the job has. [any thread | never blocks] */
+/* Returns this rank's number, from 0, and ferry_ranks how many ranks the job has. [any thread |
+ * never blocks] */
 FERRY_API int ferry_rank(const ferry *f);
 FERRY_API int ferry_ranks(const ferry *f);
 
@@ -304,16 +305,16 @@ FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_messa
 FERRY_API int ferry_poll(ferry *f);
 
 /* As ferry_poll, without tasks, for requests, messages to objects, puts and gets with `tag`;
- * FERRY_ANY_TAG is every tag. Requests with another tag are kept, in order, for later polls. Any
- * poll carries out a put or get without a tag; but while earlier requests of its rank are kept, a
- * put waits for them. FERRY_EAGAIN: nothing was run, and more is kept than allowed
- * (docs/limits.md); poll for the other tags. FERRY_ESTATE: inside a handler. [app thread, not in
- * handlers | polls | never blocks] prema.txt B.2.6. */
+ * FERRY_ANY_TAG is every tag. Returns the number of messages that it ran. Requests with another tag
+ * are kept, in order, for later polls. Any poll carries out a put or get without a tag; but while
+ * earlier requests of its rank are kept, a put waits for them. FERRY_EAGAIN: nothing was run, and
+ * more is kept than allowed (docs/limits.md); poll for the other tags. FERRY_ESTATE: inside a
+ * handler. [app thread, not in handlers | polls | never blocks] prema.txt B.2.6. */
 FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 
 /* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed
- * (FERRY_FOREVER: no limit). FERRY_ESTATE: inside a handler. [app thread, not in handlers | polls |
- * may block] */
+ * (FERRY_FOREVER: no limit). Returns the number of messages and tasks that it ran, 0 after the
+ * timeout. FERRY_ESTATE: inside a handler. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 
 /* Collectives. More of them in collective.h. */

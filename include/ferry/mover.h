@@ -39,7 +39,7 @@ static inline void *ferry_grid_at(const ferry_grid *grid, ferry_point p)
  * as the grid is used. [any thread | never blocks] */
 FERRY_API ferry_grid ferry_grid_over(ferry_region region, size_t element_bytes, void *data);
 
-/* A grid in this rank's shared heap, not cleared. Gives `out->data`, freed with ferry_free.
+/* Makes a grid in this rank's shared heap, not cleared. Gives `out->data`, freed with ferry_free.
  * FERRY_EINVAL: the region is empty, or elements have 0 bytes. FERRY_ENOMEM. [app thread, handlers
  * | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes,

@@ -104,8 +104,8 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_map_block(ferry_floorplan *plan, in
 FERRY_API FERRY_MUST_USE int ferry_floorplan_map_cyclic(ferry_floorplan *plan, int ranks,
                                                         int chunk);
 
-/* For plans of ferry_floorplan_cut or ferry_floorplan_tile: gives block (i, j, ...) of `parts` to
- * the rank at (i mod p, j mod q, ...) of a grid of ranks, as dense linear algebra needs it.
+/* Gives block (i, j, ...) of `parts` to the rank at (i mod p, j mod q, ...) of a grid of ranks, as
+ * dense linear algebra needs it. For plans of ferry_floorplan_cut or ferry_floorplan_tile.
  * FERRY_EINVAL also: the product of `parts` is not the number of blocks, or that of `ranks` is over
  * 2^31 - 1. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts,
@@ -239,8 +239,8 @@ typedef struct ferry_halo {
 FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
                                              const ferry_halo *halo, int rank);
 
-/* For ferry_floorplan_share: appends to `near` the regions that a halo of the blocks `own` (of a
- * share: its rank's own blocks) reads or fills. Errors as ferry_plan_halo. */
+/* Appends to `near` the regions that a halo of the blocks `own` (of a share: its rank's own blocks)
+ * reads or fills, for ferry_floorplan_share. Errors as ferry_plan_halo. */
 FERRY_API FERRY_MUST_USE int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo,
                                              ferry_regions *near);
 

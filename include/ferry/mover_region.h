@@ -142,15 +142,16 @@ FERRY_API ferry_region ferry_region_refine(ferry_region r, ferry_point ratio);
  * if `axis` is no permutation. Borrows `axis`. */
 FERRY_API ferry_region ferry_region_permute(ferry_region r, const int8_t *axis);
 
-/* Writes a region as "[0:9,0:4]", low and high of each dimension, like snprintf: cuts at
- * `size_bytes` and returns the length needed. A region without dimensions is "[]". */
+/* Writes a region as "[0:9,0:4]", low and high of each dimension, and cuts the text at `size_bytes`
+ * as snprintf does. A region without dimensions is "[]". Returns the length of the whole text. */
 FERRY_API int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes);
 
 /* Reads what ferry_region_format writes; blanks are allowed. FERRY_EINVAL: the text is no region,
  * or a coordinate is beyond the limit. Borrows `text`. */
 FERRY_API FERRY_MUST_USE int ferry_region_parse(const char *text, ferry_region *out);
 
-/* Writes the first `dims` coordinates of a point as "(1,2,3)", like snprintf. */
+/* Writes the first `dims` coordinates of a point as "(1,2,3)", and cuts the text at `size_bytes` as
+ * snprintf does. Returns the length of the whole text. */
 FERRY_API int ferry_point_format(ferry_point p, int dims, char *buffer, size_t size_bytes);
 
 /* Reads what ferry_point_format writes. Sets `*dims` to the number of coordinates. FERRY_EINVAL. */

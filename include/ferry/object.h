@@ -123,7 +123,9 @@ FERRY_API int ferry_object_destroy(ferry *f, ferry_object object);
  * handlers | never blocks] prema.txt C.2.3. */
 FERRY_API void *ferry_object_data(ferry *f, ferry_object object);
 
-/* Best guess of where the object is. [app thread, handlers | never blocks] prema.txt C.2.3. */
+/* Sets `*rank` to the best guess of where the object is. FERRY_ENOENT: it does not exist.
+ * FERRY_EINVAL: `object` names no object, or `rank` is NULL. [app thread, handlers | never blocks]
+ * prema.txt C.2.3. */
 FERRY_API int ferry_object_locate(ferry *f, ferry_object object, int *rank);
 
 /* Number of objects on this rank. [app thread, handlers | never blocks] */

@@ -78,7 +78,8 @@ typedef struct ferry_scheduler {
 /* A scheduler may call these, only from inside its functions. [either thread, lock held | never
  * blocks] */
 
-/* This rank's number, how many ranks the job has, and the time of ferry_now. */
+/* Returns this rank's number, ferry_scheduling_ranks how many ranks the job has, and
+ * ferry_scheduling_now the time of ferry_now. */
 FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
 FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);
 FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
@@ -112,8 +113,8 @@ FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
                                             double low, double high);
 
-/* As ferry_scheduling_parameter, for a whole number: a count, or a switch from 0 to 1. A fraction
- * is refused like a value outside the range. */
+/* Returns a parameter as ferry_scheduling_parameter, for a whole number: a count, or a switch from
+ * 0 to 1. A fraction is refused like a value outside the range. */
 FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low,
                                      int high);
 

@@ -206,9 +206,12 @@ FERRY_API int ferry_window_start(ferry_window *window, const int *ranks, int cou
 FERRY_API int ferry_window_complete(ferry_window *window);
 
 /* Returns when all ranks of the last ferry_window_post have called ferry_window_complete: their
- * operations are done. ferry_window_test polls once, and returns 1 if they have, else 0.
- * progressive-messages.txt A.1.4. */
+ * operations are done. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_wait(ferry_window *window);
+
+/* Polls once for what ferry_window_wait waits for. Returns 1 if all ranks of the last
+ * ferry_window_post have called ferry_window_complete, and ends the epoch then. Else it returns 0.
+ * progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_test(ferry_window *window);
 
 typedef enum ferry_window_lock_kind {

@@ -24,10 +24,10 @@ FERRY_API FERRY_MUST_USE int ferry_window_xarray_create(ferry_window *window, in
                                                         size_t element_bytes, ferry_point ghosts,
                                                         ferry_xarray **out);
 
-/* Where a cell is in the window: on `*rank`, element `*index`. `x` was created with `first` on all
- * ranks; `block` is the number of any block, and `point` lies in it or its ghost cells. It goes
- * through all blocks with lower numbers. FERRY_EINVAL: no such block or cell, or the floor plan is
- * a share. [app thread, handlers | never blocks] */
+/* Finds where a cell is in the window: on `*rank`, element `*index`. `x` was created with `first`
+ * on all ranks; `block` is the number of any block, and `point` lies in it or its ghost cells. The
+ * call goes through all blocks with lower numbers. FERRY_EINVAL: no such block or cell, or the
+ * floor plan is a share. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_xarray_find(const ferry_xarray *x, int64_t first,
                                                       int32_t block, ferry_point point, int *rank,
                                                       int64_t *index);

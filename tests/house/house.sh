@@ -200,12 +200,44 @@ rule_kinds()
         }' "$scratch/kinds" >"$found"
 }
 
+# A man page says the truth of its return value, as far as its own text tells. "0 on success" stands
+# for no function that returns a number, and for none that does as one that returns a number.
+man_values()
+{
+    awk '
+        FNR == 1 { page = FILENAME; sub(/.*[\/]/, "", page); sub(/[.]3$/, "", page) }
+        /^[.]SH / { section = $0; sub(/^[.]SH /, "", section); next }
+        section == "NAME" { name[page] = $0 }
+        section == "SYNOPSIS" && /^int ferry_/ {
+            whole[page] = 1
+            out[page] = / [*]+[a-z]+[)];$/ && !/const [a-z_]+ [*][a-z]+[)]/
+        }
+        section == "DESCRIPTION" { text[page] = text[page] " " $0 }
+        section == "RETURN VALUE" && !(page in value) { value[page] = $0 }
+        function bad(page, why) { print "include/ferry: " page "(3) " why }
+        END {
+            for (page in value) {
+                summary = name[page]; sub(/.* \\- /, "", summary); split(summary, word, /,? /)
+                v = value[page]; zero = v ~ /^0 on success/; peer = word[2]
+                if (v ~ /^Returns (when|before|immediately)/) bad(page, "says when it returns, not what: " v)
+                if (name[page] ~ /, ferry_.* \\- returns when/) bad(page, "says of several functions: " summary)
+                if (!(page in whole)) continue
+                if (zero && (word[1] !~ /s$/ || word[1] == "this")) bad(page, "says 0 on success of \"" summary "\"")
+                if (zero && text[page] ~ /(and|it|call) returns (the|how) /) bad(page, "says 0 on success, but" text[page])
+                if (zero && word[1] == "as" && (peer in value) && value[peer] ~ /^Returns /)
+                    bad(page, "says 0 on success, and " peer "(3) " value[peer])
+                if (out[page] && !zero && v !~ /[Rr]eturns /) bad(page, "does not say what it returns: " v)
+            }
+        }' "$scratch"/ferry_*.3
+}
+
 # Every public function has a comment, and one that names its threads: [...], its own or its
 # section's, and is at most 600 characters long without samples. The man pages are made from the
 # same comments, so they are the measure.
 rule_contracts()
 {
     awk -f "$tools/man.awk" -v out="$scratch" -v version=0 include/ferry/*.h
+    man_values >"$found"
     awk '
         /\/[*]/ && !open { open = 1; first = FNR; size = 0 }
         open && !/^ [*]     / { text = $0; sub(/^ [*] ?/, "", text); size += length(text) + 1 }

@@ -196,6 +196,10 @@ contracts)
     spoil 'a function without thread contract' replace include/ferry/core.h 's/\[app.*\]//'
     spoil 'a comment of 604 characters' to include/ferry/core.h "/* $(printf '%0601d' 0) */\n"
     spoil 'a function without comment' replace include/ferry/core.h '/Answers/d'
+    spoil 'a number below "0 on success"' replace include/ferry/core.h \
+        's/Answers for the rank/The rank. FERRY_EINVAL: none/'
+    spoil 'a call whose value the comment does not say' to include/ferry/core.h \
+        '\n/* Number of the rank. [app thread] */\nFERRY_API int ferry_x(ferry *f, int *rank);\n'
     ;;
 used)
     spoil 'a function that no test calls' replace tests/a_test.c 's/ferry_sample/ferry_other/'
