@@ -214,6 +214,51 @@ static void test_floorplan_bisection_always_makes_its_boxes(void **state)
     }
 }
 
+static void expect_text(int error, const char *text)
+{
+    assert_int_equal(error, FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(NULL), text);
+}
+
+/* Goal: each call that refuses its arguments says which value was wrong, for the thread.
+ * Method: one wrong value per call. */
+static void test_floorplan_calls_say_what_was_wrong(void **state)
+{
+    (void)state;
+    const ferry_region domain = box(2, 8);
+    ferry_floorplan plan;
+    expect_text(ferry_floorplan_cut(domain, ferry_point_of(2, 0, 0), &plan),
+                "floorplan_cut: 0 parts in dimension 1, expected 1 or more");
+    expect_text(ferry_floorplan_cut(box(2, 0), ferry_point_all(1), &plan),
+                "floorplan_cut: the domain of 2 dimensions is empty");
+    expect_text(ferry_floorplan_cut(domain, ferry_point_all(65536), &plan),
+                "floor plan: 4294967296 parts, expected at most 2147483647");
+    expect_text(ferry_floorplan_tile(domain, ferry_point_all(-1), &plan),
+                "floorplan_tile: extent -1 in dimension 0, expected 1 to 2305843009213693952");
+    expect_text(ferry_floorplan_bisect(domain, 65, NULL, NULL, &plan),
+                "floorplan_bisect: 65 boxes of a domain of 64 indices, expected 1 or more, and no "
+                "more boxes than indices");
+    assert_int_equal(ferry_floorplan_cut(domain, ferry_point_all(2), &plan), 0);
+    expect_text(ferry_floorplan_add(&plan, box(3, 1), 0),
+                "floorplan_add: the region has 3 dimensions, expected 2 as the plan");
+    expect_text(ferry_floorplan_map_block(&plan, 0),
+                "floorplan_map_block: 0 ranks, expected 1 or more");
+    expect_text(ferry_floorplan_map_cyclic(&plan, 2, 0),
+                "floorplan_map_cyclic: chunks of 0 blocks, expected 1 or more");
+    expect_text(ferry_floorplan_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)),
+                "floorplan_map_grid: 9 parts, expected 4, one for each block");
+    expect_text(ferry_floorplan_map_grid(&plan, ferry_point_all(2), ferry_point_all(0)),
+                "floorplan_map_grid: 0 ranks, expected 1 to 2147483647");
+    int32_t numbers[] = {0, 1, 2, 3};
+    plan.numbers = numbers;
+    expect_text(ferry_floorplan_map_curve(&plan, 2, NULL),
+                "floorplan_map_curve: the plan is a share, expected a whole plan");
+    expect_text(ferry_floorplan_add(&plan, box(2, 1), 0),
+                "floorplan_add: the plan is a share, expected a whole plan");
+    plan.numbers = NULL;
+    ferry_floorplan_fini(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_floorplan_check_names_blocks),
         cmocka_unit_test(test_floorplan_bisection_follows_weight),
         cmocka_unit_test(test_floorplan_bisection_always_makes_its_boxes),
+        cmocka_unit_test(test_floorplan_calls_say_what_was_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

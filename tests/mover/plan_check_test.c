@@ -187,9 +187,22 @@ static void test_plan_intersect_at_the_limits(void **state)
         assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), 0);
         a.blocks[0].region.low = ferry_point_all(-room - 1);
         assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), FERRY_EINVAL);
+        assert_non_null(strstr(ferry_error_message(NULL), "has a coordinate beyond"));
         a.blocks[0].region.low = ferry_point_all(0);
         intersection.shift = ferry_point_all((far + 1) * ratio);
         assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), FERRY_EINVAL);
+        assert_non_null(strstr(ferry_error_message(NULL), "in dimension 0, expected widths"));
+        intersection.shift = ferry_point_all(0);
+        intersection.permuted = true;
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), FERRY_EINVAL);
+        assert_non_null(
+            strstr(ferry_error_message(NULL), "in dimension 1, expected each of 0 to 1"));
+        intersection.permuted = false;
+        intersection.ratio[0] = 0;
+        if (relation != FERRY_PLAIN) {
+            assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), FERRY_EINVAL);
+            assert_non_null(strstr(ferry_error_message(NULL), "ratio 0 in dimension 0"));
+        }
     }
     ferry_plan_fini(&plan);
     ferry_floorplan_fini(&a);
@@ -343,6 +356,7 @@ static void test_plan_check_finds_every_misfit(void **state)
     ferry_floorplan_fini(&wide);
     assert_int_equal(ferry_plan_set(&plan, 1, &good), 0);
     assert_int_equal(ferry_plan_set(&plan, plan.count, &good), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "plan_set: entry 2 of 2 does not exist"));
     assert_int_equal(ferry_plan_add(&plan, &good), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true),

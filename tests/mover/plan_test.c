@@ -298,6 +298,7 @@ static void test_plan_intersect_moves_each_point_once(void **state)
     elsewhere.target = 4;
     assert_int_equal(ferry_plan_set(&ab, 0, &elsewhere), 0);
     assert_int_equal(ferry_plan_account(&ab, &a, &b, &stats), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(NULL), "plan_account: entry 0: no target block 4");
     assert_int_equal(ferry_plan_set(&ab, 0, &first), 0);
     ferry_plan_entry *composed = read_entries(&ac);
     for (size_t i = 0; i < ac.count; i++) {
@@ -363,6 +364,7 @@ static void test_plan_prints_and_reverses_every_relation(void **state)
         free(text);
         assert_int_equal(ferry_plan_check(NULL, &plan, &source, none, &target, none, true), 0);
         assert_int_equal(ferry_plan_compose(&plan, &plan, &composed), FERRY_EINVAL);
+        assert_non_null(strstr(ferry_error_message(NULL), "the first plan has an entry that"));
         const ferry_plan_entry before = ferry_plan_at(&plan, 0);
         ferry_plan_reverse(&plan);
         assert_int_equal(ferry_plan_check(NULL, &plan, &target, none, &source, none, true),
@@ -399,6 +401,8 @@ static void test_plan_is_data(void **state)
     assert_int_equal(ferry_plan_copy(&plan, 1, to, 0, ferry_region_sized(1, (int64_t[]){3})), 0);
     assert_int_equal(ferry_plan_copy(&plan, 1, to, 0, ferry_region_sized(1, (int64_t[]){4})),
                      FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(NULL),
+                        "plan_copy: [0:3] and [10:12] have different numbers of points");
     assert_int_equal(ferry_plan_copy(&plan, 1, box(1, 0), 0, (ferry_region){.dims = 0}), 0);
     assert_int_equal(ferry_plan_copy(&plan, 1, box(1, 0), 0, box(1, 1)), FERRY_EINVAL);
     assert_int_equal(plan.count, 1);

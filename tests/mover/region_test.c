@@ -301,14 +301,20 @@ static void test_region_text_comes_back(void **state)
                          "[1:2 3:4]",
                          "[,1:2]",
                          "[0:1,0:1,0:1,0:1,0:1,0:1,0:1]"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(ferry_region_parse(bad[i], &r), FERRY_EINVAL);
+        snprintf(text, sizeof text, "region_parse: \"%s\" is no region", bad[i]);
+        assert_non_null(strstr(ferry_error_message(NULL), text));
+    }
     int dims;
     ferry_point p;
     const char *bad_points[] = {"",      "(1,2",  "(1,)",  "1,2",
                                 "(1) x", "(1:2)", "(1 2)", "(1,2,3,4,5,6,7)"};
-    for (size_t i = 0; i < sizeof bad_points / sizeof *bad_points; i++)
+    for (size_t i = 0; i < sizeof bad_points / sizeof *bad_points; i++) {
         assert_int_equal(ferry_point_parse(bad_points[i], &p, &dims), FERRY_EINVAL);
+        snprintf(text, sizeof text, "point_parse: \"%s\" is no point", bad_points[i]);
+        assert_non_null(strstr(ferry_error_message(NULL), text));
+    }
     assert_int_equal(ferry_point_parse(" ( ) ", &p, &dims), 0);
     assert_int_equal(dims, 0);
     assert_int_equal(ferry_region_parse(" [ -3 : 4 ]", &r), 0);

@@ -2,6 +2,7 @@
 #include <ferry/mover_plan.h>
 
 #include "mover/geometry/box.h"
+#include "mover/geometry/fail.h"
 
 /* A search for the best numbers of parts along the dimensions, whose product is the number of
  * blocks. */
@@ -96,17 +97,21 @@ static int add_part(ferry_region domain, const ferry_point *parts, const ferry_p
     return ferry_floorplan_add(out, r, 0);
 }
 
+static int check_domain(const char *call, const ferry_region *domain)
+{
+    return !ferry_region_is_empty(*domain)
+               ? 0
+               : fy_mover_fail(NULL, FERRY_EINVAL, "%s: the domain of %d dimensions is empty", call,
+                               domain->dims);
+}
+
 static int cut(ferry_region domain, ferry_point parts, const ferry_point *tile,
                ferry_floorplan *out)
 {
-    ferry_region grid = {.dims = domain.dims};
-    for (int d = 0; d < domain.dims; d++) {
-        if (parts.at[d] < 1)
-            return FERRY_EINVAL;
-        grid.high.at[d] = parts.at[d] - 1;
-    }
-    if (ferry_region_is_empty(domain) || ferry_region_size(grid) > INT32_MAX)
-        return FERRY_EINVAL;
+    const ferry_region grid = ferry_region_sized(domain.dims, parts.at);
+    if (ferry_region_size(grid) > INT32_MAX)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "floor plan: %llu parts, expected at most %d",
+                             (unsigned long long)ferry_region_size(grid), INT32_MAX);
     ferry_floorplan plan = {.dims = domain.dims};
     ferry_point at = grid.low;
     int error;
@@ -122,15 +127,26 @@ static int cut(ferry_region domain, ferry_point parts, const ferry_point *tile,
 
 int ferry_floorplan_cut(ferry_region domain, ferry_point parts, ferry_floorplan *out)
 {
-    return cut(domain, parts, NULL, out);
+    int error = check_domain("floorplan_cut", &domain);
+    for (int d = 0; d < domain.dims && error == 0; d++)
+        if (parts.at[d] < 1)
+            error = fy_mover_fail(NULL, FERRY_EINVAL,
+                                  "floorplan_cut: %lld parts in dimension %d, expected 1 or more",
+                                  (long long)parts.at[d], d);
+    return error ? error : cut(domain, parts, NULL, out);
 }
 
 int ferry_floorplan_tile(ferry_region domain, ferry_point extents, ferry_floorplan *out)
 {
     ferry_point parts = ferry_point_all(0);
+    int error = check_domain("floorplan_tile", &domain);
+    if (error)
+        return error;
     for (int d = 0; d < domain.dims; d++) {
         if (extents.at[d] < 1 || extents.at[d] > FERRY_COORDINATE_MAX)
-            return FERRY_EINVAL;
+            return fy_mover_fail(NULL, FERRY_EINVAL,
+                                 "floorplan_tile: extent %lld in dimension %d, expected 1 to %lld",
+                                 (long long)extents.at[d], d, (long long)FERRY_COORDINATE_MAX);
         uint64_t each = (uint64_t)extents.at[d];
         parts.at[d] = (int64_t)((ferry_region_extent(domain, d) + each - 1) / each);
     }
@@ -219,7 +235,10 @@ int ferry_floorplan_bisect(ferry_region domain, int count, ferry_weight_fn *weig
                            ferry_floorplan *out)
 {
     if (count < 1 || ferry_region_size(domain) < (uint64_t)count)
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "floorplan_bisect: %d boxes of a domain of %llu indices, expected 1 "
+                             "or more, and no more boxes than indices",
+                             count, (unsigned long long)ferry_region_size(domain));
     ferry_floorplan plan = {.dims = domain.dims};
     bisection b = {.weight = weight ? weight : size_weight, .arg = arg, .out = &plan};
     int error = bisect(&b, domain, 0, count);

@@ -20,8 +20,14 @@ void ferry_floorplan_fini(ferry_floorplan *plan)
 
 int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
 {
-    if (region.dims != plan->dims || plan->count >= INT32_MAX || plan->numbers != NULL)
-        return FERRY_EINVAL;
+    if (region.dims != plan->dims)
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "floorplan_add: the region has %d dimensions, expected %d as the plan",
+                             region.dims, plan->dims);
+    if (plan->count >= INT32_MAX || plan->numbers != NULL)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "floorplan_add: the plan %s",
+                             plan->numbers != NULL ? "is a share, expected a whole plan"
+                                                   : "has 2147483647 blocks and cannot have more");
     int error = fy_array_reserve((void **)&plan->blocks, &plan->capacity, plan->count + 1,
                                  sizeof *plan->blocks);
     if (error)
@@ -37,7 +43,7 @@ int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
                                  sizeof *copy.blocks);
     if (error == 0 && plan->numbers != NULL &&
         (copy.numbers = fy_malloc((plan->count + 1) * sizeof *copy.numbers)) == NULL)
-        error = FERRY_ENOMEM;
+        error = fy_mover_no_memory(NULL, FERRY_ENOMEM, "floorplan_copy");
     if (error) {
         ferry_floorplan_fini(&copy);
         return error;

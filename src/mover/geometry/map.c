@@ -5,11 +5,24 @@
 
 #include "base/alloc.h"
 #include "mover/geometry/curve.h"
+#include "mover/geometry/fail.h"
+
+/* All maps need ranks, and a plan of which this rank has every block. */
+static int check_map(const char *call, const ferry_floorplan *plan, int ranks)
+{
+    if (ranks < 1)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "%s: %d ranks, expected 1 or more", call, ranks);
+    if (plan->numbers != NULL)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "%s: the plan is a share, expected a whole plan",
+                             call);
+    return 0;
+}
 
 int ferry_floorplan_map_block(ferry_floorplan *plan, int ranks)
 {
-    if (ranks < 1 || plan->numbers != NULL)
-        return FERRY_EINVAL;
+    int error = check_map("floorplan_map_block", plan, ranks);
+    if (error)
+        return error;
     for (size_t i = 0; i < plan->count; i++)
         plan->blocks[i].owner = (int32_t)((uint64_t)i * (uint64_t)ranks / plan->count);
     return 0;
@@ -17,8 +30,13 @@ int ferry_floorplan_map_block(ferry_floorplan *plan, int ranks)
 
 int ferry_floorplan_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
 {
-    if (ranks < 1 || chunk < 1 || plan->numbers != NULL)
-        return FERRY_EINVAL;
+    int error = check_map("floorplan_map_cyclic", plan, ranks);
+    if (error == 0 && chunk < 1)
+        error =
+            fy_mover_fail(NULL, FERRY_EINVAL,
+                          "floorplan_map_cyclic: chunks of %d blocks, expected 1 or more", chunk);
+    if (error)
+        return error;
     for (size_t i = 0; i < plan->count; i++)
         plan->blocks[i].owner = (int32_t)(i / (size_t)chunk % (size_t)ranks);
     return 0;
@@ -28,9 +46,17 @@ int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_poi
 {
     const ferry_region grid = ferry_region_sized(plan->dims, parts.at);
     const uint64_t all = ferry_region_size(ferry_region_sized(plan->dims, ranks.at));
-    if (ferry_region_size(grid) != plan->count || all < 1 || all > INT32_MAX ||
-        plan->numbers != NULL)
-        return FERRY_EINVAL;
+    int error = check_map("floorplan_map_grid", plan, 1);
+    if (error == 0 && ferry_region_size(grid) != plan->count)
+        error = fy_mover_fail(NULL, FERRY_EINVAL,
+                              "floorplan_map_grid: %llu parts, expected %zu, one for each block",
+                              (unsigned long long)ferry_region_size(grid), plan->count);
+    if (error == 0 && (all < 1 || all > INT32_MAX))
+        error =
+            fy_mover_fail(NULL, FERRY_EINVAL, "floorplan_map_grid: %llu ranks, expected 1 to %d",
+                          (unsigned long long)all, INT32_MAX);
+    if (error)
+        return error;
     ferry_point at = grid.low;
     for (size_t i = 0; i < plan->count; i++, ferry_region_next(&grid, &at)) {
         int64_t owner = 0;
@@ -69,7 +95,9 @@ static int shares_init(shares *s, ferry_floorplan *plan, const double *weights)
     s->items = fy_calloc(plan->count + 1, sizeof *s->items);
     for (size_t i = 0; s->items != NULL && i < plan->count; i++)
         s->items[i].number = (uint32_t)i;
-    return s->items == NULL ? FERRY_ENOMEM : 0;
+    return s->items != NULL ? 0
+                            : fy_mover_fail(NULL, FERRY_ENOMEM,
+                                            "floor plan: no memory to map %zu blocks", plan->count);
 }
 
 /* Divides the items from `first` to `end` among `count` ranks from `rank` on. Each rank has an
@@ -99,10 +127,11 @@ static ferry_region hull_of(const ferry_floorplan *plan)
 int ferry_floorplan_map_curve(ferry_floorplan *plan, int ranks, const double *weights)
 {
     shares s;
-    if (ranks < 1 || plan->numbers != NULL)
-        return FERRY_EINVAL;
-    if (shares_init(&s, plan, weights))
-        return FERRY_ENOMEM;
+    int error = check_map("floorplan_map_curve", plan, ranks);
+    if (error == 0)
+        error = shares_init(&s, plan, weights);
+    if (error)
+        return error;
     ferry_region hull = hull_of(plan);
     for (size_t i = 0; i < plan->count; i++)
         if (!ferry_region_is_empty(plan->blocks[i].region))
@@ -156,10 +185,11 @@ static void bisect(const shares *s, size_t first, size_t end, int rank, int coun
 int ferry_floorplan_map_bisect(ferry_floorplan *plan, int ranks, const double *weights)
 {
     shares s;
-    if (ranks < 1 || plan->numbers != NULL)
-        return FERRY_EINVAL;
-    if (shares_init(&s, plan, weights))
-        return FERRY_ENOMEM;
+    int error = check_map("floorplan_map_bisect", plan, ranks);
+    if (error == 0)
+        error = shares_init(&s, plan, weights);
+    if (error)
+        return error;
     bisect(&s, 0, plan->count, 0, ranks);
     free(s.items);
     return 0;

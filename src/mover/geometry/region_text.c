@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "mover/geometry/box.h"
+#include "mover/geometry/fail.h"
 
 /* Appends `text` as far as there is room. `*length` counts all its characters, as snprintf does.
  * The text has no end mark until `finish` is called. */
@@ -88,38 +89,54 @@ static bool number(const char **text, int64_t *out)
     return true;
 }
 
+static bool read_region(const char *text, ferry_region *r)
+{
+    if (!region_text_take(&text, '['))
+        return false;
+    while (!region_text_take(&text, ']')) {
+        if (r->dims == FERRY_DIMS_MAX || (r->dims > 0 && !region_text_take(&text, ',')) ||
+            !number(&text, &r->low.at[r->dims]) || !region_text_take(&text, ':') ||
+            !number(&text, &r->high.at[r->dims]))
+            return false;
+        r->dims++;
+    }
+    return *skip(text) == '\0';
+}
+
 int ferry_region_parse(const char *text, ferry_region *out)
 {
     ferry_region r = {0};
-    if (!region_text_take(&text, '['))
-        return FERRY_EINVAL;
-    while (!region_text_take(&text, ']')) {
-        if (r.dims == FERRY_DIMS_MAX || (r.dims > 0 && !region_text_take(&text, ',')) ||
-            !number(&text, &r.low.at[r.dims]) || !region_text_take(&text, ':') ||
-            !number(&text, &r.high.at[r.dims]))
-            return FERRY_EINVAL;
-        r.dims++;
-    }
-    if (*skip(text) != '\0')
-        return FERRY_EINVAL;
+    if (!read_region(text, &r))
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "region_parse: \"%.80s\" is no region, expected text as [0:9,0:4] "
+                             "with at most %d dimensions and no coordinate beyond %lld",
+                             text, FERRY_DIMS_MAX, (long long)FERRY_COORDINATE_MAX);
     *out = r;
     return 0;
+}
+
+static bool read_point(const char *text, ferry_point *p, int *count)
+{
+    if (!region_text_take(&text, '('))
+        return false;
+    while (!region_text_take(&text, ')')) {
+        if (*count == FERRY_DIMS_MAX || (*count > 0 && !region_text_take(&text, ',')) ||
+            !number(&text, &p->at[*count]))
+            return false;
+        ++*count;
+    }
+    return *skip(text) == '\0';
 }
 
 int ferry_point_parse(const char *text, ferry_point *out, int *dims)
 {
     ferry_point p = {{0}};
     int count = 0;
-    if (!region_text_take(&text, '('))
-        return FERRY_EINVAL;
-    while (!region_text_take(&text, ')')) {
-        if (count == FERRY_DIMS_MAX || (count > 0 && !region_text_take(&text, ',')) ||
-            !number(&text, &p.at[count]))
-            return FERRY_EINVAL;
-        count++;
-    }
-    if (*skip(text) != '\0')
-        return FERRY_EINVAL;
+    if (!read_point(text, &p, &count))
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "point_parse: \"%.80s\" is no point, expected text as (1,2,3) with at "
+                             "most %d coordinates and none beyond %lld",
+                             text, FERRY_DIMS_MAX, (long long)FERRY_COORDINATE_MAX);
     *out = p;
     *dims = count;
     return 0;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "core/fail.h"
 #include "mover/geometry/box.h"
+#include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 
 void fy_copy_plain(ferry_plan_entry *copy)
@@ -24,7 +25,9 @@ int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to, int32_t s
 {
     const uint64_t size = ferry_region_size(to);
     if (size != ferry_region_size(from))
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_copy: %s and %s have different numbers of points",
+                             fy_region_show(&from).text, fy_region_show(&to).text);
     if (size == 0)
         return 0;
     ferry_plan_entry copy = {.source = source, .target = target, .from = from, .to = to};
@@ -149,11 +152,14 @@ static int join_all(const ferry_plan *first, const sorted_entry *sorted,
 int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second, ferry_plan *out)
 {
     if (!all_simple(first) || !all_simple(second))
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_compose: the %s plan has an entry that is not one to one, with "
+                             "axes in order and equal shapes",
+                             all_simple(first) ? "second" : "first");
     sorted_entry *sorted =
         first->count > UINT32_MAX ? NULL : fy_malloc((first->count + 1) * sizeof *sorted);
     if (sorted == NULL)
-        return FERRY_ENOMEM;
+        return fy_mover_no_memory(NULL, FERRY_ENOMEM, "plan_compose");
     for (size_t i = 0; i < first->count; i++)
         sorted[i] = (sorted_entry){.target = fy_plan_target(first, i), .index = (uint32_t)i};
     qsort(sorted, first->count, sizeof *sorted, by_target);
@@ -196,14 +202,16 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
     ferry_plan_stats stats = {.copies = plan->count};
     ferry_plan_pair *pairs = fy_malloc((plan->count + 1) * sizeof *pairs);
     if (pairs == NULL)
-        return FERRY_ENOMEM;
+        return fy_mover_no_memory(NULL, FERRY_ENOMEM, "plan_account");
     for (size_t i = 0; i < plan->count; i++) {
         const ferry_plan_entry copy = ferry_plan_at(plan, i);
         const ferry_block *from = ferry_floorplan_block(source, copy.source);
         const ferry_block *to = ferry_floorplan_block(target, copy.target);
         if (from == NULL || to == NULL) {
             free(pairs);
-            return FERRY_EINVAL;
+            return fy_mover_fail(
+                NULL, FERRY_EINVAL, "plan_account: entry %zu: no %s block %" PRId32, i,
+                from == NULL ? "source" : "target", from == NULL ? copy.source : copy.target);
         }
         ferry_plan_pair pair = {.source = from->owner,
                                 .target = to->owner,
@@ -245,5 +253,5 @@ int ferry_plan_print(const ferry_plan *plan, FILE *out)
             fprintf(out, "%s%d", d ? "," : " axes ", copy.axis[d]);
         fputc('\n', out);
     }
-    return ferror(out) ? FERRY_ESYSTEM : 0;
+    return ferror(out) ? fy_mover_fail(NULL, FERRY_ESYSTEM, "plan_print: cannot write") : 0;
 }

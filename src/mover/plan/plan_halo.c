@@ -11,12 +11,17 @@
 int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks)
 {
     if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL, "plan: %" PRId32 " dimensions, not 1 to %d",
+                             blocks->dims, FERRY_DIMS_MAX);
     for (size_t i = 0; i < blocks->count; i++)
         if (blocks->blocks[i].region.dims != blocks->dims)
-            return FERRY_EINVAL;
-    return fy_tree_init(tree, blocks->dims, blocks->blocks ? &blocks->blocks->region : NULL,
-                        sizeof *blocks->blocks, blocks->count);
+            return fy_mover_fail(NULL, FERRY_EINVAL,
+                                 "plan: block %" PRId32 " has %" PRId32 " dimensions, not %" PRId32,
+                                 fy_block_number(blocks, i), blocks->blocks[i].region.dims,
+                                 blocks->dims);
+    int error = fy_tree_init(tree, blocks->dims, blocks->blocks ? &blocks->blocks->region : NULL,
+                             sizeof *blocks->blocks, blocks->count);
+    return fy_mover_no_memory(NULL, error, "plan");
 }
 
 /* Limits: how often a periodic domain may fit into the width of ghost cells, and how many of its

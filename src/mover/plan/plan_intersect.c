@@ -5,6 +5,8 @@
  *
  * Here q is a point of the target after the shift. So q and its source point differ only in the
  * order of axes and in the ratio. */
+#include <inttypes.h>
+
 #include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 
@@ -172,30 +174,55 @@ static int as_sources(planner *p)
     return error;
 }
 
-/* Checks the arguments. Offsets are multiplied by the ratio as coordinates are
- * (check_coordinates). */
+/* Checks ratio, shift and widths of dimension `d`. Offsets are multiplied by the ratio as
+ * coordinates are (check_coordinates). */
+static int check_dimension(const ferry_intersection *how, int d)
+{
+    const int64_t shift = how->shift.at[d], low = how->low.at[d], high = how->high.at[d];
+    if (how->relation != FERRY_PLAIN && how->ratio[d] < 1)
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_intersect: ratio %d in dimension %d, expected 1 or more",
+                             (int)how->ratio[d], d);
+    const int64_t ratio = how->relation == FERRY_PLAIN ? 1 : how->ratio[d];
+    const int64_t far = FERRY_COORDINATE_MAX / 4 / ratio;
+    if (how->relation == FERRY_REFINE && shift % ratio != 0)
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_intersect: shift %" PRId64 " in dimension %d, expected a "
+                             "multiple of the ratio %" PRId64,
+                             shift, d, ratio);
+    if (shift > far || shift < -far || low < 0 || low > far || high < 0 || high > far)
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_intersect: shift %" PRId64 " and widths %" PRId64 " and %" PRId64
+                             " in dimension %d, expected widths of at least 0 and at most %" PRId64
+                             " of each",
+                             shift, low, high, d, far);
+    return 0;
+}
+
 static int intersect_check(planner *p)
 {
     unsigned seen = 0;
     if (p->source->dims != p->dims || p->dims < 1 || p->dims > FERRY_DIMS_MAX)
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_intersect: source blocks of %d dimensions and target blocks of "
+                             "%d, expected the same, 1 to %d",
+                             p->source->dims, p->dims, FERRY_DIMS_MAX);
     if (p->how.relation > FERRY_COARSEN)
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_intersect: relation %d, expected FERRY_PLAIN to FERRY_COARSEN",
+                             (int)p->how.relation);
     for (int d = 0; d < p->dims; d++) {
         int axis = p->how.permuted ? p->how.axis[d] : d;
         if (axis < 0 || axis >= p->dims || (seen & (1u << axis)))
-            return FERRY_EINVAL;
+            return fy_mover_fail(NULL, FERRY_EINVAL,
+                                 "plan_intersect: axis %d in dimension %d, expected each of 0 to "
+                                 "%d once",
+                                 axis, d, p->dims - 1);
         seen |= 1u << axis;
         p->how.axis[d] = (int8_t)axis;
-        if (p->how.relation != FERRY_PLAIN && p->how.ratio[d] < 1)
-            return FERRY_EINVAL;
-        if (p->how.relation == FERRY_REFINE && p->how.shift.at[d] % p->how.ratio[d] != 0)
-            return FERRY_EINVAL;
-        const int64_t ratio = p->how.relation == FERRY_PLAIN ? 1 : p->how.ratio[d];
-        const int64_t far = FERRY_COORDINATE_MAX / 4 / ratio;
-        if (p->how.shift.at[d] > far || p->how.shift.at[d] < -far || p->how.low.at[d] < 0 ||
-            p->how.low.at[d] > far || p->how.high.at[d] < 0 || p->how.high.at[d] > far)
-            return FERRY_EINVAL;
+        int error = check_dimension(&p->how, d);
+        if (error)
+            return error;
     }
     for (int d = p->dims; d < FERRY_DIMS_MAX; d++)
         p->how.axis[d] = (int8_t)d;
@@ -212,7 +239,9 @@ static int check_coordinates(const planner *p, const ferry_floorplan *blocks)
             for (int e = 0; e < p->dims && p->how.relation != FERRY_PLAIN; e++)
                 room = fy_min(room, FERRY_COORDINATE_MAX / 2 / p->how.ratio[e]);
             if (r->low.at[d] < -room || r->high.at[d] > room)
-                return FERRY_EINVAL;
+                return fy_mover_fail(NULL, FERRY_EINVAL,
+                                     "plan_intersect: block %d %s has a coordinate beyond %" PRId64,
+                                     fy_block_number(blocks, i), fy_region_show(r).text, room);
         }
     }
     return 0;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "mover/geometry/array.h"
+#include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 #include "mover/plan/shape.h"
 
@@ -83,7 +84,7 @@ static int plan_widen(ferry_plan *plan, int dims)
     wide.entry_bytes = bytes_for(dims);
     wide.entries = fy_malloc((plan->capacity + 1) * wide.entry_bytes);
     if (wide.entries == NULL)
-        return FERRY_ENOMEM;
+        return fy_mover_no_memory(NULL, FERRY_ENOMEM, "plan_add");
     for (size_t i = 0; i < plan->count; i++) {
         entry_head *old = head_of(plan, i), *new = head_of(&wide, i);
         memset(new, 0, wide.entry_bytes);
@@ -102,13 +103,15 @@ static int plan_store_prepare(ferry_plan *plan, const ferry_plan_entry *copy, ui
     const int to = fy_dims_kept(copy->to.dims), from = fy_dims_kept(copy->from.dims);
     const int dims = to > from ? to : from;
     if (plan->shapes == NULL && (plan->shapes = fy_shapes_create()) == NULL)
-        return FERRY_ENOMEM;
+        return fy_mover_no_memory(NULL, FERRY_ENOMEM, "plan_add");
     if (plan->entries == NULL)
         plan->entry_bytes = bytes_for(dims);
     if (plan->count == 0) /* a program that uses a plan again may have other shapes each time */
         fy_shapes_clear(plan->shapes);
     int error = dims > dims_of(plan) ? plan_widen(plan, dims) : 0;
-    return error ? error : fy_shapes_number(plan->shapes, copy, shape);
+    if (error == 0)
+        error = fy_mover_no_memory(NULL, fy_shapes_number(plan->shapes, copy, shape), "plan_add");
+    return error;
 }
 
 static void write_entry(ferry_plan *plan, size_t index, const ferry_plan_entry *copy,
@@ -140,7 +143,8 @@ int ferry_plan_set(ferry_plan *plan, size_t index, const ferry_plan_entry *copy)
 {
     uint32_t shape;
     if (index >= plan->count)
-        return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL, "plan_set: entry %zu of %zu does not exist", index,
+                             plan->count);
     int error = plan_store_prepare(plan, copy, &shape);
     if (error == 0)
         write_entry(plan, index, copy, shape);
