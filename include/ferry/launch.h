@@ -25,9 +25,10 @@ typedef struct ferry_launch_options {
     bool bindings; /* prints which processors each rank may use */
     int ranks_max; /* how many ranks there may be, with those that join during the run (member.h),
                       up to 1,024; 0: FERRY_RANKS_MAX, or `ranks` */
-    const char *join; /* a folder to make, by which other processes of this user may join (they set
-                         FERRY_JOIN to it); it is removed when the launcher ends; NULL: nobody may.
-                         Borrowed */
+    const char *join; /* a folder by which other processes of this user may join (they set
+                         FERRY_JOIN to it): a new one, or one of mode 700 that belongs to this user.
+                         It is removed when the launcher ends, if nothing else is in it. NULL:
+                         nobody may join. Borrowed */
 } ferry_launch_options;
 
 #define FERRY_LAUNCH_OPTIONS_DEFAULTS                                                              \
