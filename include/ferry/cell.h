@@ -99,7 +99,8 @@ FERRY_API int ferry_cell_clear(ferry *f, ferry_cell cell);
 FERRY_API FERRY_MUST_USE int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count);
 
 /* Sets the limit of a cell of this rank, from 1 to FERRY_CELL_LIMIT parcels. Parcels beyond a lower
- * limit stay in the cell. [app thread, handlers | never blocks] */
+ * limit stay in the cell. FERRY_EINVAL: no such cell, or another limit. [app thread, handlers |
+ * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t limit);
 
 /* The tracked forms. */
@@ -153,7 +154,8 @@ typedef struct ferry_cell_handler {
 /* Sets the handler of a cell of this rank; NULL removes it. Copies `handler`. If a mark is passed
  * already, the handler runs soon. While a mark is passed, it runs again whenever the number of
  * parcels has changed since its last run. ferry_quiesce waits for a handler that is due, but not
- * for parcels in cells. [app thread, handlers | never blocks] cds.txt 5. */
+ * for parcels in cells. FERRY_EINVAL: no such cell, a wrong size, or `handler->fn` is NULL.
+ * FERRY_ENOMEM. [app thread, handlers | never blocks] cds.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_cell_handler_set(ferry *f, int number,
                                                     const ferry_cell_handler *handler);
 

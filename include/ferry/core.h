@@ -265,8 +265,8 @@ typedef void ferry_request_fn(ferry *f, int source, const ferry_message *message
 
 /* Registers `fn`. Every rank registers the same handlers in the same order; the first request after
  * the last registration checks that. Logs, traces and reports show `name`, which is copied and cut
- * at 31 bytes. FERRY_ENOMEM: more than 1,023 handlers. [app thread | never blocks] dmcs.txt 3.2,
- * prema.txt B.2.2. */
+ * at 31 bytes. FERRY_EINVAL: the name, the function or `out` is NULL. FERRY_ENOMEM: more than 1,023
+ * handlers. [app thread | never blocks] dmcs.txt 3.2, prema.txt B.2.2. */
 FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
                                                     ferry_request_fn *fn, ferry_handler *out);
 

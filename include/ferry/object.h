@@ -89,7 +89,7 @@ typedef struct ferry_object_ops {
 /* Registers a type. Every rank registers the same types in the same order. If an object comes to a
  * rank before its type is registered there, it waits. If that rank leaves, the object moves on to
  * another. Copies `ops`. FERRY_EINVAL: its size or a flag is not of this version, or a function is
- * missing. [app thread | never blocks] */
+ * missing. FERRY_ENOMEM: more than 256 types. [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
                                                         ferry_object_type *out);
 

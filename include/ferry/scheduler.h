@@ -153,7 +153,8 @@ FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 
 /* Registers a scheduler on this rank by its name, for FERRY_SCHEDULER and ferry_options. Call it on
  * every rank before the first ferry_balance_add. Keeps `scheduler` until ferry_close. FERRY_EINVAL:
- * a function is missing, or a scheduler of that name exists. [app thread | never blocks] */
+ * a function is missing, or a scheduler of that name exists. FERRY_ENOMEM: 32 schedulers are
+ * registered, Ferry's own among them. [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler);
 
 #ifdef __cplusplus
