@@ -410,9 +410,9 @@ typedef struct ferry_stats {
         sizeof(ferry_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
     }
 
-/* Writes this rank's account to `*out`, which begins as FERRY_STATS_DEFAULTS. FERRY_EINVAL: `out`
- * is NULL, or its size is not that of a ferry_stats; nothing was written. [app thread, handlers |
- * never blocks] */
+/* Writes this rank's account to `*out`, which begins as FERRY_STATS_DEFAULTS. If its size is
+ * smaller than that of the struct, the call writes only so many bytes. FERRY_EINVAL: `out` is NULL,
+ * or its size is not set; nothing was written. [app thread, handlers | never blocks] */
 FERRY_API int ferry_stats_get(ferry *f, ferry_stats *out);
 
 #ifdef __cplusplus

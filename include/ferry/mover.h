@@ -224,9 +224,9 @@ typedef struct ferry_mover_stats {
         sizeof(ferry_mover_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
     }
 
-/* Writes the account of `mover` to `*out`, which begins as FERRY_MOVER_STATS_DEFAULTS.
- * FERRY_EINVAL: its size is not that of a ferry_mover_stats; nothing was written. [app thread |
- * never blocks] */
+/* Writes the account of `mover` to `*out`, which begins as FERRY_MOVER_STATS_DEFAULTS. If its size
+ * is smaller than that of the struct, the call writes only so many bytes. FERRY_EINVAL: `out` is
+ * NULL, or its size is not set; nothing was written. [app thread | never blocks] */
 FERRY_API int ferry_mover_stats_get(const ferry_mover *mover, ferry_mover_stats *out);
 
 /* How the copies from one rank to another go. */

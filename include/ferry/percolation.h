@@ -65,8 +65,10 @@ typedef struct ferry_percolation_stats {
         sizeof(ferry_percolation_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0                                 \
     }
 
-/* Fills `*out`, whose size the program has set; zeros before ferry_percolation_start. FERRY_EINVAL:
- * that is not the size of such a struct. [app thread, handlers | never blocks] dmcs.txt 5.2. */
+/* Fills `*out`, which begins as FERRY_PERCOLATION_STATS_DEFAULTS; zeros before
+ * ferry_percolation_start. If its size is smaller than that of the struct, the call writes only so
+ * many bytes. FERRY_EINVAL: `out` is NULL, or its size is not set; nothing was written. [app
+ * thread, handlers | never blocks] dmcs.txt 5.2. */
 FERRY_API FERRY_MUST_USE int ferry_percolation_stats_get(ferry *f, ferry_percolation_stats *out);
 
 #ifdef __cplusplus

@@ -81,8 +81,9 @@ typedef struct ferry_store_stats {
         sizeof(ferry_store_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                  \
     }
 
-/* Fills `*out`, whose size the program has set. FERRY_EINVAL: that is not the size of such a
- * struct. [app thread, handlers | never blocks] dmcs.txt 5.2. */
+/* Fills `*out`, which begins as FERRY_STORE_STATS_DEFAULTS. If its size is smaller than that of the
+ * struct, the call writes only so many bytes. FERRY_EINVAL: `out` is NULL, or its size is not set;
+ * nothing was written. [app thread, handlers | never blocks] dmcs.txt 5.2. */
 FERRY_API FERRY_MUST_USE int ferry_store_stats_get(ferry_store *store, ferry_store_stats *out);
 
 /* Reads all objects back and frees the store. NULL is ignored. After an error the store stays open,
