@@ -6,7 +6,8 @@
 # must not be threads; "sim OPTIONS" for the simulator; last "any numbers" to compare with all
 # numbers made equal. CC, SANITIZE and LINKER are those of the build; under the thread sanitizer
 # ranks are threads. A program NAME.mpi.c calls MPI: it is compiled with MPICC and run by its mpirun,
-# if there is one. A program of README.md or a guide that examples/ has too must be the same there.
+# if there is one. The line above a program names its file. A program of README.md or a guide that
+# examples/ has too must be the same there.
 set -eu
 source=$1 build=$2 page=$3
 case ${SANITIZE-} in
@@ -20,7 +21,16 @@ trap 'rm -rf "$scratch"' EXIT
 
 awk -v dir="$scratch/" '
     /^```$/ { out = ""; next }
-    /^```c [a-z]+([.]mpi)?[.]c$/ { out = dir $2; print $2 > (dir "list"); next }
+    /^```c [a-z]+([.]mpi)?[.]c$/ {
+        out = dir $2
+        print $2 > (dir "list")
+        short = $2
+        sub(/[.]mpi/, "", short)
+        if (index(above, "`" $2 "`") == 0 && index(above, "`" short "`") == 0)
+            print $2 > (dir "unnamed")
+        next
+    }
+    out == "" && NF > 0 { above = $0 }
     /^```text [a-z]+([.]mpi)?[.]c/ {
         out = dir $2 ".expected"
         how = $0
@@ -71,6 +81,8 @@ with_ferry()
     "$@" >"$scratch/got" || fail "$name exits with $?"
 }
 
+# A page as a browser shows it has no words of a fence.
+[ ! -f "$scratch/unnamed" ] || fail "the line above $(head -n 1 "$scratch/unnamed") does not name it"
 while read -r name; do
     program=$scratch/${name%.c}
     how=$(cat "$scratch/$name.how" 2>/dev/null || true) numbers=
