@@ -22,8 +22,8 @@ FERRY_API FERRY_MUST_USE int ferry_checkpoint_write(const ferry_xarray *x, const
 
 /* Reads the decomposition of a checkpoint, with the owners when it was written, and the size of its
  * elements. Gives `blocks`, freed with ferry_floorplan_fini. FERRY_ENOENT: no such file.
- * FERRY_EINVAL: it is no checkpoint, or is damaged. FERRY_ESYSTEM, FERRY_ENOMEM. [app thread | may
- * block on the disk] */
+ * FERRY_EINVAL: it is no checkpoint, or is damaged. FERRY_ESYSTEM, FERRY_ENOMEM. [app thread |
+ * waits for the disk] */
 FERRY_API FERRY_MUST_USE int ferry_checkpoint_plan(ferry *f, const char *path,
                                                    ferry_floorplan *blocks, size_t *element_bytes);
 
@@ -31,7 +31,7 @@ FERRY_API FERRY_MUST_USE int ferry_checkpoint_plan(ferry *f, const char *path,
  * ranks may differ from those of the writer. Other cells do not change. Each rank reads only the
  * blocks it needs; nothing is sent. FERRY_EINVAL: the file is damaged (the message names the
  * block), or its elements or dimensions have another size; some cells may be filled. FERRY_ENOENT,
- * FERRY_ESYSTEM, FERRY_ENOMEM. [app thread | may block on the disk] */
+ * FERRY_ESYSTEM, FERRY_ENOMEM. [app thread | waits for the disk] */
 FERRY_API FERRY_MUST_USE int ferry_checkpoint_read(const char *path, ferry_xarray *x);
 
 /* How an HDF5 file describes an xarray's values. */

@@ -190,7 +190,7 @@ static void test_event_late_end_meets_no_later_operation(void **state)
     job_close(&s.job);
 }
 
-/* Goal: a time-out without `timed_out` is told by `failed` or by the handle. */
+/* Goal: a timeout without `timed_out` is told by `failed` or by the handle. */
 static void test_event_timeout_needs_no_handler_of_its_own(void **state)
 {
     (void)state;

@@ -3,7 +3,7 @@
  * A packet leaves when its sender's adapter is free and lands when its target's is. In a world with
  * faults packets are lost, doubled and overtake each other. Then the receiver of a channel takes
  * numbers in order, keeps early packets, drops those that it has, and acknowledges. The sender
- * keeps cargo until it is acknowledged, and sends it again after a time-out. Adapters outlive their
+ * keeps cargo until it is acknowledged, and sends it again after a timeout. Adapters outlive their
  * rank: packets that a rank sent before it left or died still arrive.
  *
  * Memory has neither packets nor faults: a frame arrives while it is sent (fy_net.direct). */
@@ -98,7 +98,7 @@ static void depart(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
     put_on_wire(channel, cargo, cargo->number, start + transfer + channel->link.latency_ns);
 }
 
-/* The time-out starts when the adapter has sent all that it was given: large frames take long. */
+/* The timeout starts when the adapter has sent all that it was given: large frames take long. */
 static void arm(fy_channel *channel)
 {
     fy_world *world = channel->source->world;
