@@ -14,19 +14,20 @@
 #include "port/shm/layout.h"
 
 static const char help[] =
-    "usage: ferry why [JOB]\n"
+    "usage: ferry why [PROCESS]\n"
     "\n"
-    "Without JOB: lists the jobs of this user on this machine. With JOB: prints what each rank of\n"
-    "a running job on this machine does, the messages that wait, the objects they wait for, and\n"
-    "which ranks wait for each other. JOB is the number of the process that started the ranks\n"
-    "(ferry run, mpirun, or the program itself with FERRY_RANKS), or the number of the process or\n"
-    "thread of a rank. If mpirun runs the job on several machines, it prints what the ranks of\n"
-    "this machine do, and the deadlocks that they are in, with ranks of other machines too.\n"
+    "Without PROCESS: lists the jobs of this user on this machine. With PROCESS: prints what each\n"
+    "rank of a running job on this machine does, the messages that wait, the objects they wait\n"
+    "for, and which ranks wait for each other. PROCESS is the number of the process that started\n"
+    "the ranks (ferry run, mpirun, or the program itself with FERRY_RANKS), or the number of the\n"
+    "process or thread of a rank. If mpirun runs the job on several machines, it prints what the\n"
+    "ranks of this machine do, and the deadlocks that they are in, with ranks of other machines\n"
+    "too.\n"
     "The job is not stopped. If a rank does not call Ferry, what it told before is printed.\n"
     "SIGUSR1 to the process that started the ranks prints the same on the job's standard error,\n"
     "with mpirun for each machine.\n"
     "\n"
-    "Exit status: 1 when JOB is no process, or holds no job; 2 for wrong usage.\n";
+    "Exit status: 1 when PROCESS is no process, or holds no job; 2 for wrong usage.\n";
 
 static int why_fail(const char *job, const char *why)
 {
@@ -110,7 +111,7 @@ static int list_jobs(void)
     if (jobs == 0)
         printf("no job of this user's runs on this machine\n");
     else
-        fprintf(stderr, "`ferry why NUMBER` prints what the ranks of one job do\n");
+        fprintf(stderr, "`ferry why PROCESS` prints what the ranks of one job do\n");
     return 0;
 }
 

@@ -227,7 +227,7 @@ until_listed()
 begin "$ferry" run -n 2 "$program" collective
 until_listed '2 ranks'
 [ "$(grep -c "^$job: " "$work/out")" -eq 1 ] || fail "the job is listed more than once"
-grep -q '`ferry why NUMBER` prints what the ranks of one job do' "$work/out" ||
+grep -q '`ferry why PROCESS` prints what the ranks of one job do' "$work/out" ||
     fail "the list does not say how to go on"
 # A rank that has left does not count, as when one job is asked.
 cat >"$work/wanted" <<'L'
