@@ -2,8 +2,9 @@
 # Help and refusals of every command: `ferry COMMAND --help` fits a terminal, names each option of
 # the command in both forms, and says what the exit status means. A value that an option does not
 # take ends the command with a line that names the value and what was expected, and no program runs.
+# ferry(1) has the options of each command, in both forms, and no other.
 . "$(dirname "$0")/common.sh"
-ferry=$1
+ferry=$1 man=$2
 cd "$work" || exit 1
 
 expect 0 "$ferry" --help
@@ -23,6 +24,30 @@ for command in $commands; do
     cmp -s "$work/out" "$work/help" || fail "ferry help $command prints another text"
     expect 2 "$ferry" "$command" --no-such-option
     grep -qE "no-such-option|expected a folder and a program" "$work/err" || fail "ferry $command: no reason for --no-such-option"
+done
+
+# The options of a command in ferry(1): those below ".SS Of ferry COMMAND" or "... and ferry COMMAND".
+in_manual()
+{
+    awk -v command="$1" '
+        /^[.]S[HS]/ { here = $0 ~ ("^[.]SS Of .*ferry " command "( and|$)") }
+        tagged && here {
+            gsub(/\\-/, "-")
+            while (match($0, /(^|[ ",])(--[a-z-]+|-[A-Za-z0-9])([ ",]|$)/)) {
+                option = substr($0, RSTART, RLENGTH)
+                $0 = substr($0, RSTART + RLENGTH - 1)
+                gsub(/[ ",]/, "", option)
+                print option
+            }
+        }
+        { tagged = /^[.]TP/ }' "$man" | sort
+}
+
+for command in $commands; do
+    "$ferry" "$command" --help | sed -n 's/^  *\(-[A-Za-z0-9]\), \(--[a-z-]*\).*/\1\n\2/p' |
+        grep -vx -e -h -e --help | sort >"$work/out"
+    in_manual "$command" >"$work/manual"
+    diff "$work/out" "$work/manual" || fail "ferry(1) and ferry $command --help name other options"
 done
 
 # refuses TEXT COMMAND...: wrong usage; the line on standard error has TEXT and what was expected.
