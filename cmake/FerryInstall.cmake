@@ -36,14 +36,15 @@ foreach(library ferry ferry-data ferry-shmem ferry-armci)
 endforeach()
 
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
-# Pages that headers and man pages name as docs/..., and those that these pages lead to.
+# Pages that headers and man pages name as docs/..., and all that these pages lead to.
 set(pages_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/ferry)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
+  ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md
   DESTINATION ${pages_dir})
-foreach(folder docs docs/guide docs/reference docs/decisions)
-  file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.md)
-  install(FILES ${pages} DESTINATION ${pages_dir}/${folder})
-endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${pages_dir} FILES_MATCHING
+  PATTERN "*.md" PATTERN "*.csv" PATTERN "*.svg" PATTERN "*.png" PATTERN man EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples ${PROJECT_SOURCE_DIR}/apps
+  DESTINATION ${pages_dir} FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
 
 # libferry.a has the movers and cells too: what -lferry_data names may be empty.
 install(CODE "execute_process(COMMAND \"${CMAKE_AR}\" crs

@@ -146,6 +146,8 @@ cited=$(cat "$prefix"/include/ferry/*.h "$prefix"/share/man/man*/* | sed 's/\\-/
 for page in $(echo "$cited" | grep -oE '(README|CHANGELOG|docs/[A-Za-z0-9/_-]+)\.(md|svg)' | sort -u); do
     [ -f "$prefix/share/doc/ferry/$page" ] || fail "$page is named and not installed"
 done
+sh "$source/tests/docs/links.sh" "$prefix/share/doc/ferry" >"$scratch/log" ||
+    fail "installed pages: $(cat "$scratch/log")"
 for paper in $(cat "$prefix"/include/ferry/*.h | grep -oE '[a-z-]+\.txt' | sort -u); do
     grep -q "\`$paper\`" "$prefix/share/doc/ferry/docs/coverage.md" ||
         fail "headers cite $paper, which docs/coverage.md does not list"
