@@ -592,3 +592,16 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_refuses_wrong_arguments", refusals, 1},
     {NULL, NULL, 0},
 };
+
+void fy_conformance_check_name(const char *name)
+{
+    const fy_conformance *c = fy_conformance_cases;
+    while (name != NULL && c->name != NULL && strcmp(name, c->name) != 0)
+        c++;
+    if (name == NULL || c->name != NULL)
+        return;
+    fprintf(stderr, "no case \"%s\"; expected one of:\n", name);
+    for (c = fy_conformance_cases; c->name != NULL; c++)
+        fprintf(stderr, "  %s\n", c->name);
+    exit(2);
+}

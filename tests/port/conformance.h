@@ -19,6 +19,10 @@ typedef struct fy_conformance {
 /* The cases; the last has no name. */
 extern const fy_conformance fy_conformance_cases[];
 
+/* Ends the process with status 2, and a line with the names, when no case has this one. NULL: all
+ * cases are meant. */
+void fy_conformance_check_name(const char *name);
+
 /* Ends the process with a line when `is` is false. */
 #define fy_expect(is) fy_expect_at((is), #is, __FILE__, __LINE__)
 void fy_expect_at(bool is, const char *text, const char *file, int line);

@@ -29,6 +29,7 @@ int main(int argc, char **argv)
 {
     const char *text = getenv(FY_ENV_LOOPBACK_NODES);
     int wanted = text == NULL ? 0 : atoi(text);
+    fy_conformance_check_name(argc > 1 ? argv[1] : NULL);
     for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
         if (argc > 1 && strcmp(argv[1], c->name) != 0)
             continue;

@@ -76,6 +76,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const char *share = getenv("FERRY_MPI_SHM");
+    fy_conformance_check_name(argc > 1 ? argv[1] : NULL);
     for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
         if ((argc > 1 && strcmp(argv[1], c->name) != 0) || !fits(c, ranks))
             continue;

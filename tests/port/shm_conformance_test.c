@@ -75,6 +75,7 @@ int main(int argc, char **argv)
         return 2;
     }
     bool threads = strcmp(argv[1], "threads") == 0;
+    fy_conformance_check_name(argc > 2 ? argv[2] : NULL);
     for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
         if (argc > 2 && strcmp(argv[2], c->name) != 0)
             continue;

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
 {
     int nodes = argc > 1 ? atoi(argv[1]) : 0;
     fy_expect(nodes > 0);
+    fy_conformance_check_name(argc > 2 ? argv[2] : NULL);
     for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
         if (argc > 2 && strcmp(argv[2], c->name) != 0)
             continue;

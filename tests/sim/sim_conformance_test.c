@@ -43,6 +43,7 @@ int main(int argc, char **argv)
     uint64_t seeds = plan == NULL ? 1 : SEEDS;
     /* Faults are the same on each network; seeds make the difference. */
     size_t net_count = plan == NULL ? sizeof(nets) / sizeof(nets[0]) : 1;
+    fy_conformance_check_name(argc > 2 ? argv[2] : NULL);
     for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
         if (argc > 2 && strcmp(argv[2], c->name) != 0)
             continue;
