@@ -201,8 +201,9 @@ refuse()
     esac
 }
 export OMPI_COMM_WORLD_SIZE=2
-refuse "ferry-port-none.so is missing" env FERRY_MPI=none "$scratch/build/consumer_shared"
-refuse "ferry-port-none.so is missing" env FERRY_MPI=none "$scratch/build/consumer_static"
+none='FERRY_MPI is "none"; expected openmpi or mpich: ferry-port-none.so is missing'
+refuse "$none" env FERRY_MPI=none "$scratch/build/consumer_shared"
+refuse "$none" env FERRY_MPI=none "$scratch/build/consumer_static"
 rm "$prefix/$libdir/ferry/ferry-port-nodes.so"
 refuse "" env FERRY_MPI=none "$scratch/build/consumer_shared"
 unset OMPI_COMM_WORLD_SIZE

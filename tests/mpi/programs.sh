@@ -43,7 +43,8 @@ expect 0 "lost 0, done twice 0" \
 expect 1 "at most 2 ranks (FERRY_RANKS_MAX): must be 3 to 1024" \
     env FERRY_RANKS_MAX=2 "$run" "$mpirun" 3 "$build/examples/hello"
 
-expect 1 "ferry-port-none.so is missing" env FERRY_MPI=none "$run" "$mpirun" 2 "$build/examples/hello"
+expect 1 'FERRY_MPI is "none"; expected openmpi or mpich: ferry-port-none.so is missing' \
+    env FERRY_MPI=none "$run" "$mpirun" 2 "$build/examples/hello"
 expect 1 "FERRY_PORT=shm cannot reach the others" \
     env FERRY_PORT=shm "$run" "$mpirun" 2 "$build/examples/hello"
 for us in 0 1000001 5ms; do

@@ -1,6 +1,7 @@
 #include "port/nodes/mpi/open.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -34,17 +35,37 @@ static bool is_one_node(void)
     return false;
 }
 
-/* Opens the plug-in of the MPI library that this process needs. */
-static int find_library(const fy_mpi_options *options, const fy_mpi_library **out)
+/* Opens the plug-in that FERRY_MPI names. */
+static int find_named(const char *name, const fy_mpi_library **out)
 {
-    const char *name = options->library != NULL ? options->library : fy_mpi_wanted();
-    if (name == NULL && options->announced > 1)
+    char reason[400];
+    int error = fy_mpi_find(name, out);
+    if (error == 0)
+        return 0;
+    snprintf(reason, sizeof(reason), "%s", fy_error_text());
+    return fy_error_set(error, "FERRY_MPI is \"%s\"; expected %s or %s: %s", name, fy_mpi_names[0],
+                        fy_mpi_names[1], reason);
+}
+
+/* Opens the plug-in of the library that is loaded, or of the launcher's. */
+static int find_wanted(uint64_t announced, const fy_mpi_library **out)
+{
+    const char *name = fy_mpi_wanted();
+    if (name == NULL && announced > 1)
         return fy_error_set(FERRY_ELAUNCH,
                             "the launcher offers neither PMI nor PMIx, and the program "
                             "has loaded no MPI library (srun: add --mpi=pmix)");
     int error = fy_mpi_find(name == NULL ? fy_mpi_names[0] : name, out);
     if (error != 0 && name == NULL)
         error = fy_mpi_find(fy_mpi_names[1], out);
+    return error;
+}
+
+/* Opens the plug-in of the MPI library that this process needs. */
+static int find_library(const fy_mpi_options *options, const fy_mpi_library **out)
+{
+    int error = options->library != NULL ? find_named(options->library, out)
+                                         : find_wanted(options->announced, out);
     if (error != 0)
         return error;
     bool initialized, finalized;
