@@ -108,6 +108,7 @@ static int list_jobs(void)
             close(fd);
     }
     closedir(folder);
+    fflush(stdout); /* the list comes first, also if both go into one pipe */
     if (jobs == 0)
         printf("no job of this user's runs on this machine\n");
     else
