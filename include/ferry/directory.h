@@ -48,8 +48,9 @@ typedef struct ferry_directory_protocol {
 FERRY_API void ferry_directory_tell(ferry *f, int rank, ferry_object object, uint32_t movement,
                                     int place);
 
-/* The home of `object`: the rank that created it or, if that has left, its successor. -1: `object`
- * names none. [app thread, handlers | never blocks] */
+/* The home of `object`: the rank that created it or, if that has left, its successor. If that rank
+ * has died, it is another: the same on all ranks once they have agreed on the death in
+ * ferry_quiesce. -1: `object` names none. [app thread, handlers | never blocks] */
 FERRY_API int ferry_directory_home(const ferry *f, ferry_object object);
 
 #ifdef __cplusplus

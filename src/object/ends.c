@@ -17,10 +17,14 @@
  * have forgotten it, so the object is still to come. The creator needs no tombstone of its own: the
  * name (names.h) is never given again.
  *
- * Objects whose creator has died keep their tombstones. A message that comes for an object which
- * ended before is given up after a while (fy_entry_doubt). If a creator has left in order, its
- * successor stands for it (leave.c). So "creator" here means the home: the creator, or the rank
- * that inherited from it. An inherited name is alive as long as the successor has an entry. */
+ * If a creator has left in order, its successor stands for it (leave.c). So "creator" here means
+ * the home: the creator, or the rank that inherited from it. An inherited name is alive as long as
+ * the successor has an entry.
+ *
+ * If that rank dies, each rank tells another one, the new home, of objects that have been here. It
+ * does not know which objects have ended: those without an entry have ended, or were lost. Messages
+ * to them fail with FERRY_EPEER. Nor does it say that an object has ended, so a rank that keeps
+ * messages for it gives them up after a while (fy_entry_doubt). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +38,28 @@
 
 enum { FEW_RANKS = 64 };
 
-/* On the creator, or its successor. */
+int fy_object_home(const fy_objects *objects, ferry_object object)
+{
+    const ferry *f = objects->f;
+    int count = objects->info.starting != 0 ? objects->info.starting : objects->ranks;
+    int creator = fy_object_creator(object), home = fy_peer_successor(f, creator);
+    for (int i = 1; i <= count && fy_peer_is_gone(f, home); i++)
+        home = fy_peer_successor(f, (creator + i) % count);
+    return home;
+}
+
+int fy_object_place(const fy_objects *objects, ferry_object object, const fy_entry *entry)
+{
+    if (entry == NULL) {
+        int home = fy_object_home(objects, object);
+        return home == objects->rank ? -1 : home;
+    }
+    if (entry->record != NULL)
+        return objects->rank;
+    return entry->dead ? -1 : fy_entry_route(objects, entry);
+}
+
+/* On the home. */
 static bool is_alive(const fy_objects *objects, ferry_object object)
 {
     if (fy_object_creator(object) == objects->rank)
@@ -98,9 +123,7 @@ bool fy_entry_leaves(ferry *f, const fy_entry *entry)
     return state == FY_MIGRATING || state == FY_DEPARTED;
 }
 
-/* The object of `entry` will not come. Fails the messages that wait for it, and frees its record.
- */
-static void give_up(ferry *f, fy_entry *entry, int error)
+void fy_entry_give_up(ferry *f, fy_entry *entry, int error)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
@@ -113,11 +136,11 @@ static void give_up(ferry *f, fy_entry *entry, int error)
 bool fy_entry_doubt(ferry *f, fy_entry *entry)
 {
     fy_record *record = entry->record;
-    int home = fy_object_home(fy_objects_of(f), record->object);
+    int home = fy_peer_successor(f, fy_object_creator(record->object));
     if (fy_record_state(f, record) != FY_AWAITED || record->due || !fy_peer_is_gone(f, home))
         return false;
     if (record->doubted)
-        give_up(f, entry, FERRY_EPEER);
+        fy_entry_give_up(f, entry, FERRY_EPEER);
     else
         record->doubted = true;
     return entry->record != NULL;
@@ -162,7 +185,7 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
     if (entry->record != NULL && !(final && fy_record_state(f, entry->record) == FY_AWAITED))
         return FY_TAKEN;
     if (entry->record != NULL)
-        give_up(f, entry, FERRY_ENOENT);
+        fy_entry_give_up(f, entry, FERRY_ENOENT);
     fy_entry_seen(objects, entry);
     if (final && objects->told_successor != 0)
         fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, entry->movement);
@@ -179,7 +202,7 @@ static void ends_answer(ferry *f, int source, ferry_object object, uint32_t move
 {
     const fy_objects *objects = fy_objects_of(f);
     const fy_entry *entry = fy_entry_find(objects, object);
-    if (!is_alive(objects, object))
+    if (fy_object_is_ours(objects, object) && !is_alive(objects, object))
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
     else if (entry != NULL && entry->guess != source && (int32_t)(entry->movement - movement) > 0)
         fy_location_send(f, source, object, entry->guess, entry->movement);
@@ -196,7 +219,7 @@ static fy_verdict hear_of_carried(ferry *f, int source, ferry_object object, uin
     int home = fy_object_home(objects, object);
     if (entry != NULL && entry->record != NULL && fy_entry_leaves(f, entry))
         return FY_LEAVE;
-    bool ended = entry != NULL ? entry->dead : home == objects->rank;
+    bool ended = entry != NULL ? entry->dead : fy_object_is_ours(objects, object);
     if (ended || (entry != NULL && (int32_t)(movement - entry->movement) <= 0)) {
         fy_location_send(f, source, object, ended ? FY_PLACE_NONE : objects->rank, movement);
         return FY_TAKEN;
@@ -233,7 +256,7 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
     /* `source` was to send the object here, and will not. */
     if (entry != NULL && entry->record != NULL && entry->record->from == source &&
         fy_record_state(f, entry->record) == FY_AWAITED)
-        give_up(f, entry, FERRY_ENOENT);
+        fy_entry_give_up(f, entry, FERRY_ENOENT);
     if (fy_object_home(objects, object) == objects->rank)
         verdict = hear_of_own_end(f, frame);
     else if (entry != NULL)
@@ -254,7 +277,7 @@ static void entry_lose(ferry *f, fy_entry *entry, int rank)
     (void)fy_sources_of(&about.sources, fy_objects_of(f)->rank);
     fy_log(f, "object %016llx is lost: rank %d, which was to send it here, has gone",
            (unsigned long long)record->object.word, rank);
-    give_up(f, entry, FERRY_EPEER);
+    fy_entry_give_up(f, entry, FERRY_EPEER);
     entry->hosted = 1;
     fy_object_bury(f, entry, &about);
 }

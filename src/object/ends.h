@@ -21,6 +21,10 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame);
  * application thread has still to complete the move. */
 bool fy_entry_leaves(ferry *f, const fy_entry *entry);
 
+/* The object of `entry`, which has a record, will not come. Fails the messages that wait for it,
+ * and frees the record. */
+void fy_entry_give_up(ferry *f, fy_entry *entry, int error);
+
 /* If messages wait here for the object of `entry`, and its home is gone, they fail at the second
  * call. Returns whether they still wait. */
 bool fy_entry_doubt(ferry *f, fy_entry *entry);

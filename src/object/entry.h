@@ -53,11 +53,16 @@ static inline bool fy_object_is_name(const fy_objects *objects, ferry_object obj
     return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks;
 }
 
-/* The rank that knows of `object` if no other rank does: its creator, or the creator's successor.
- */
-static inline int fy_object_home(const fy_objects *objects, ferry_object object)
+/* The rank that knows of `object` if no other rank does: its creator or, if that has left, the
+ * creator's successor. If this rank has died, another stands in for it, which knows only what it
+ * has been told since (ends.c). Ranks that know of the same deaths have the same home. */
+FY_SHARED int fy_object_home(const fy_objects *objects, ferry_object object);
+
+/* Whether this rank is the home of `object`, and stands in for no other. Then an object without an
+ * entry has ended. */
+static inline bool fy_object_is_ours(const fy_objects *objects, ferry_object object)
 {
-    return fy_peer_successor(objects->f, fy_object_creator(object));
+    return fy_peer_successor(objects->f, fy_object_creator(object)) == objects->rank;
 }
 
 /* Where to look for an object that is not here. */
@@ -68,17 +73,7 @@ static inline int fy_entry_route(const fy_objects *objects, const fy_entry *entr
 
 /* The rank of an object, or the rank to which a message to it goes; -1: there is no such object.
  * `entry` is the object's, or NULL. */
-static inline int fy_object_place(const fy_objects *objects, ferry_object object,
-                                  const fy_entry *entry)
-{
-    if (entry == NULL) {
-        int home = fy_object_home(objects, object);
-        return home == objects->rank ? -1 : home;
-    }
-    if (entry->record != NULL)
-        return objects->rank;
-    return entry->dead ? -1 : fy_entry_route(objects, entry);
-}
+int fy_object_place(const fy_objects *objects, ferry_object object, const fy_entry *entry);
 
 /* Finds or makes the entry; a new one points at the creator. FERRY_ENOMEM. */
 int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out);

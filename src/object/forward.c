@@ -106,15 +106,22 @@ fy_verdict fy_message_miss(ferry *f, int source, fy_entry *entry, fy_envelope *e
                            const ferry_message *message)
 {
     const fy_objects *objects = fy_objects_of(f);
-    if (entry == NULL ? fy_object_home(objects, envelope->object) == objects->rank : entry->dead) {
+    if (entry != NULL && entry->movement == 0 && !entry->dead)
+        entry = NULL; /* this rank has only sent to the object */
+    if (entry == NULL ? fy_object_is_ours(objects, envelope->object) : entry->dead) {
         fy_message_bounce(f, envelope);
         return FY_TAKEN;
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
-    if (newer < 0 && envelope->movement % FY_MOVE_STEP == 0)
+    if (newer < 0 && envelope->movement % FY_MOVE_STEP == 0 &&
+        (entry != NULL || fy_object_home(objects, envelope->object) != objects->rank))
         return message_await(f, source, envelope, message);
+    if (newer < 0) { /* it has ended, or was lost */
+        fy_message_end(f, envelope, FERRY_EPEER);
+        return FY_TAKEN;
+    }
     int rank = fy_entry_route(objects, entry);
-    if (newer <= 0 || rank == objects->rank) {
+    if (newer == 0 || rank == objects->rank) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
                (unsigned long long)envelope->object.word);
         fy_message_end(f, envelope, FERRY_ENOENT);

@@ -191,10 +191,13 @@ send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const
     return 0;
 }
 
-static __attribute__((cold)) int no_object(ferry *f, ferry_object object)
+/* If this rank stands in for the home of the object, and knows nothing, the object may have ended,
+ * or be lost. */
+static __attribute__((cold)) int no_object(ferry *f, ferry_object object, const fy_entry *entry)
 {
-    return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
-                   (unsigned long long)object.word);
+    bool lost = entry == NULL && !fy_object_is_ours(fy_objects_of(f), object);
+    return fy_fail(f, lost ? FERRY_EPEER : FERRY_ENOENT, "object_send: object %016llx %s",
+                   (unsigned long long)object.word, lost ? "is lost" : "does not exist");
 }
 
 /* The entry of an object to which this rank sends for the first time; NULL without memory. */
@@ -251,7 +254,7 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
     if (!fy_in_handler(f) && pace(f, object, rank))
         entry = look_up(f, object, &rank);
     if (rank < 0)
-        return no_object(f, object);
+        return no_object(f, object, entry);
     if (entry == NULL)
         entry = first_entry(f, object);
     if (entry == NULL)
@@ -324,8 +327,8 @@ static __attribute__((noinline)) int post_plain(ferry *f, fy_entry *entry,
     const ferry_object object = {entry->object};
     fy_peer *peer;
     fy_outlet *outlet;
-    int rank = fy_object_place(objects, object, entry);
-    if (rank < 0 || entry->left == FY_CARRIED)
+    int rank = fy_entry_route(objects, entry);
+    if (entry->dead || entry->left == FY_CARRIED)
         return send_any(f, object, message, NULL);
     if (message->size_bytes != 0 || message->word_count > FY_WIRE_WORDS ||
         (outlet = fy_outlet_of(f, rank, &peer)) == NULL)

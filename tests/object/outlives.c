@@ -1,7 +1,7 @@
-/* Goal: after a quiescence, messages reach an object that lives although it was last known on a
- * rank that has died. Method: rank 0 makes an object, which goes to rank 1 and on to rank 2. Rank 1
- * dies. Then rank 0, rank 3, which knew nothing of the object, and rank 4, which had sent to it
- * while it was on rank 1, send to it. For the simulator: sim -n 5 --faults die=1@30ms. */
+/* Goal: after a quiescence, messages reach an object that lives, although its creator has died, or
+ * a rank by which it had come. Method: rank 0 makes an object, which goes to rank 1 and on to
+ * rank 2. Rank 0 or 1 dies. Then the others send to it: rank 3 knew nothing of it, and rank 4 had
+ * sent to it while it was on rank 1. For the simulator: sim -n 5 --faults die=1@30ms. */
 #include <stdlib.h>
 
 #include <ferry/ferry.h>

@@ -190,7 +190,7 @@ mutant credit_return src/port/sim/channel.c 'channel->ring_frames--;' ';' 5
 mutant one_wave src/core/quiesce.c 'balanced && q->was_balanced && created == q->last_created' 'balanced' 7 \
     10 2 60
 mutant object_order src/object/deliver.c 'queued->envelope.sequence - *expected' '0' 5
-mutant object_moves src/object/directory.c ' || (int32_t)(movement - entry->movement) <= 0' '' 5
+mutant object_moves src/object/location.c ' || (int32_t)(movement - entry->movement) <= 0' '' 5
 
 program=workload options= sort=more
 mutant port_doubles src/port/sim/wire.c 'cargo->number < channel->expected' '0' 5
@@ -249,7 +249,7 @@ mutant forward_unaware src/object/forward.c 'next.movement = movement;' ';' 4
 mutant early_stays src/object/migration_frame.c 'at = write_queued(&record->early, at);' ';' 4
 mutant early_unheard src/object/deliver.c 'add_early(f, record, envelope->origin, expected);' ';' 4
 mutant ready_unseen src/object/run.c 'fy_list_insert(&objects->ready, &record->link);' ';' 4
-mutant left_unknown src/object/migrate.c 'entry->movement = record->movement + 1;' \
+mutant left_unknown src/object/migrate.c 'entry->movement = record->movement + FY_MOVE_STEP;' \
     'entry->movement = record->movement;' 4
 mutant refusal_endless src/core/refuse.c 'f->relieved = tells = refuser;' 'tells = refuser;' 4
 

@@ -238,13 +238,6 @@ static void destroy(ferry *f, void *data)
     free(data);
 }
 
-/* Whether nobody has died since the round began, and all agreed then on who had, and rank `home`,
- * which knows where its objects are, lives. */
-static bool is_quiet(const account *a, int home)
-{
-    return a->agreed == truth.dead_count && !truth.dead[home];
-}
-
 /* All messages of the living up to this round are handled by now, or never will be, and the ends of
  * this rank's have been reported. */
 static void close_round(ferry *f, const account *a)
@@ -255,7 +248,7 @@ static void close_round(ferry *f, const account *a)
             wrong(f, "quiescence declared before an end was reported", (uint64_t)w->object,
                   w->number);
         if (w->round == a->round && w->source == ferry_rank(f) && w->lost &&
-            is_somewhere(w->object) && is_quiet(a, w->object / OBJECTS))
+            is_somewhere(w->object) && a->agreed == truth.dead_count)
             wrong(f, "a message failed to an object that lives", (uint64_t)w->object, w->number);
     }
 }
