@@ -1,8 +1,8 @@
 /* Collections: objects that a program addresses by an index, and steps of such objects.
  *
  * An element is an ordinary object with an index of 1 to 3 dimensions. Senders name the index. A
- * map says on which rank an element begins. That rank is the home of the index and knows the
- * element's name.
+ * map says on which member of the job an element begins. That rank is the home of the index and
+ * knows the element's name.
  *
  * If an index has no element yet, messages to it wait until there is one. If its element was
  * removed, they fail at their senders. Messages from one rank to one index are handled in the order
@@ -59,7 +59,9 @@ typedef enum ferry_map {
 } ferry_map;
 
 /* Returns the rank on which the element of `index` begins: the same on every rank and in every
- * call. It makes no calls to Ferry. */
+ * call. It makes no calls to Ferry. `ranks` is the number of the collection's members. The rank has
+ * to be one of them. If ranks have gone, the members need not be 0 to `ranks` - 1: then give the
+ * map their numbers (ferry_member_rank), as they are before ferry_collection_create, in `arg`. */
 typedef int ferry_map_fn(void *arg, ferry_index index, int ranks);
 
 /* Makes the data of an element that begins on this rank. `element->data` is NULL, and its object
@@ -120,11 +122,11 @@ typedef struct ferry_collection_options {
             NULL, NULL, NULL, false, 0, NULL, NULL                                                 \
     }
 
-/* Makes a collection, and on each rank the elements that begin there. Collective. Handlers of
- * elements may run before it returns on this rank. Copies `options`. Gives `*out`, freed with
- * ferry_collection_destroy or ferry_close. FERRY_EINVAL: an option is wrong, or the ranks disagree.
- * FERRY_ENOMEM: also when `make` gave NULL. Errors as ferry_allreduce. [app thread, not in handlers
- * | polls | may block] */
+/* Makes a collection of the members, and on each the elements that begin there. Collective.
+ * Handlers of elements may run before it returns on this rank. Copies `options`. Gives `*out`,
+ * freed with ferry_collection_destroy or ferry_close. FERRY_EINVAL: an option is wrong, or the
+ * ranks disagree. FERRY_ENOMEM: also when `make` gave NULL. Errors as ferry_allreduce. [app thread,
+ * not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int
 ferry_collection_create(ferry *f, const ferry_collection_options *options, ferry_collection **out);
 
@@ -167,8 +169,9 @@ typedef struct ferry_section {
 /* Sends `message` once to each element of `section` (NULL: to all) that its home knows when the
  * message arrives there. Elements that move meanwhile get it too. Such messages of one rank arrive
  * in the order sent, but in no order with those of ferry_collection_send. The handler's `source` is
- * the home. Errors as ferry_request_send. [app thread, handlers | may block and poll outside
- * handlers] */
+ * the home. Homes that have gone are left out, and ferry_collection_check reports it; FERRY_EPEER:
+ * all have gone. Else errors as ferry_request_send; then nothing was sent. [app thread, handlers |
+ * may block and poll outside handlers] */
 FERRY_API FERRY_MUST_USE int ferry_collection_send_section(ferry_collection *c,
                                                            const ferry_section *section,
                                                            const ferry_message *message);
@@ -193,7 +196,7 @@ typedef enum ferry_reduced {
     FERRY_REDUCED_NOWHERE,
     FERRY_REDUCED_ELEMENT, /* a message to the element of `index` */
     FERRY_REDUCED_RANK,    /* a request handler on `rank` */
-    FERRY_REDUCED_RANKS,   /* a request handler on every rank */
+    FERRY_REDUCED_RANKS,   /* a request handler on every member of the collection */
 } ferry_reduced;
 
 /* The part of one element in a reduction. All fields but `values` are the same for all elements. */
@@ -207,7 +210,7 @@ typedef struct ferry_contribution {
     /* The handler of `to` gets the values as data, and the reduction's number as its first word. */
     ferry_handler handler;
     ferry_index index; /* with FERRY_REDUCED_ELEMENT: the element that gets the result */
-    int rank;          /* with FERRY_REDUCED_RANK: the rank that gets it */
+    int rank;          /* with FERRY_REDUCED_RANK: the member that gets it */
 } ferry_contribution;
 
 #define FERRY_CONTRIBUTION_DEFAULTS                                                                \

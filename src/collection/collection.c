@@ -188,13 +188,12 @@ typedef struct making {
 
 static void make_one(ferry *f, void *arg)
 {
+    (void)f;
     making *m = arg;
     ferry_collection *c = m->c;
     int home = fy_index_home(c, m->index);
-    char text[FY_TEXT_BYTES];
     if (home < 0)
-        m->error = fy_fail(f, FERRY_EINVAL, "collection_create: the map gives no rank for %s",
-                           fy_index_text(c, m->index, text));
+        m->error = fy_home_refuse(c, "collection_create", m->index);
     if (home != c->rank)
         return;
     m->error = fy_element_make(c, fy_index_key(c, m->index), 0, NULL);
@@ -223,12 +222,16 @@ static int make_all(ferry_collection *c)
 static ferry_collection *collection_alloc(ferry *f)
 {
     fy_collections *all = fy_collections_of(f);
-    ferry_collection *c = fy_calloc(1, sizeof *c);
+    int ranks = ferry_member_count(f);
+    ferry_collection *c = fy_calloc(1, sizeof *c + (size_t)ranks * sizeof(int));
     if (c == NULL)
         return NULL;
     c->f = f;
     c->rank = ferry_rank(f);
-    c->ranks = ferry_ranks(f);
+    c->place = ferry_member_place(f, c->rank);
+    c->ranks = ranks;
+    for (int place = 0; place < ranks; place++)
+        c->members[place] = ferry_member_rank(f, place);
     fy_list_init(&c->elements);
     fy_list_init(&c->blocked);
     if (fy_table_init(&c->bound, sizeof(fy_home_entry)) != 0) {
@@ -240,7 +243,7 @@ static ferry_collection *collection_alloc(ferry *f)
         free(c);
         return NULL;
     }
-    c->id = all->next_id++;
+    c->id = all->next_id; /* the next has it too if ranks do not agree: they count alike */
     fy_list_insert(&all->all, &c->link);
     fy_layer_due(c->f, FY_LAYER_COLLECTION);
     return c;
@@ -251,6 +254,11 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
 {
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "collection_create: inside a handler");
+    if (ferry_member_place(f, ferry_rank(f)) < 0)
+        return fy_fail(f, FERRY_ESTATE,
+                       "collection_create: rank %d is no member before its first ferry_quiesce "
+                       "has ended",
+                       ferry_rank(f));
     int error = register_handlers(fy_collections_of(f));
     ferry_collection *c = error == 0 ? collection_alloc(f) : NULL;
     if (error == 0 && c == NULL)
@@ -265,6 +273,7 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
     int64_t sums[2] = {0, 0};
     bool agreed = error == 0;
     if (agreed) {
+        fy_collections_of(f)->next_id++;
         error = make_all(c);
         sums[0] = c->total;
         sums[1] = error != 0;
@@ -319,13 +328,11 @@ int ferry_collection_insert(ferry_collection *c, ferry_element *by, ferry_index 
                             const void *bytes, size_t size_bytes)
 {
     uint64_t key = fy_index_key(c, index);
-    char text[FY_TEXT_BYTES];
     int home = key != 0 ? fy_index_home(c, index) : -1;
     if (key == 0)
         return fy_index_refuse(c, "collection_insert", index);
     if (home < 0)
-        return fy_fail(c->f, FERRY_EINVAL, "collection_insert: the map gives no rank for %s",
-                       fy_index_text(c, index, text));
+        return fy_home_refuse(c, "collection_insert", index);
     if (bytes == NULL && size_bytes != 0)
         return fy_fail(c->f, FERRY_EINVAL, "collection_insert: %zu bytes at NULL", size_bytes);
     fy_element *e = by != NULL ? fy_element_of(by) : NULL;
@@ -345,12 +352,10 @@ int ferry_collection_insert(ferry_collection *c, ferry_element *by, ferry_index 
 /* Returns 0 if messages can go to the index: it is within the extents, and the map gives a home. */
 static int check_index(const ferry_collection *c, const char *call, ferry_index index)
 {
-    char text[FY_TEXT_BYTES];
     if (fy_index_key(c, index) == 0)
         return fy_index_refuse(c, call, index);
     if (c->options.map_fn != NULL && fy_index_home(c, index) < 0)
-        return fy_fail(c->f, FERRY_EINVAL, "%s: the map gives no rank for %s", call,
-                       fy_index_text(c, index, text));
+        return fy_home_refuse(c, call, index);
     return 0;
 }
 

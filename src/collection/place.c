@@ -120,13 +120,36 @@ static int block_home(const ferry_collection *c, ferry_index index)
     return home;
 }
 
-int fy_index_home(const ferry_collection *c, ferry_index index)
+int fy_collection_place(const ferry_collection *c, int rank)
+{
+    int low = 0, high = c->ranks;
+    if (rank >= 0 && rank < c->ranks && c->members[rank] == rank)
+        return rank;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (c->members[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->ranks && c->members[low] == rank ? low : -1;
+}
+
+int fy_home_refuse(const ferry_collection *c, const char *call, ferry_index index)
+{
+    char text[FY_TEXT_BYTES];
+    return fy_fail(c->f, FERRY_EINVAL,
+                   "%s: the map gives no rank for %s: it gives %d; expected one of the %d members "
+                   "of the collection, from %d to %d",
+                   call, fy_index_text(c, index, text),
+                   c->options.map_fn(c->options.map_arg, index, c->ranks), c->ranks, c->members[0],
+                   c->members[c->ranks - 1]);
+}
+
+/* The place of the home among the members, by a map of this layer. */
+static int home_place(const ferry_collection *c, ferry_index index)
 {
     uint64_t place = 0;
-    if (c->options.map_fn != NULL) {
-        int home = c->options.map_fn(c->options.map_arg, index, c->ranks);
-        return home < 0 || home >= c->ranks ? -1 : home;
-    }
     switch (c->options.map) {
     case FERRY_MAP_BLOCK:
         return block_home(c, index);
@@ -141,6 +164,14 @@ int fy_index_home(const ferry_collection *c, ferry_index index)
         break;
     }
     return (int)(fy_mix(fy_mix(0, fy_index_key(c, index)), 1) % (uint64_t)c->ranks);
+}
+
+int fy_index_home(const ferry_collection *c, ferry_index index)
+{
+    if (c->options.map_fn == NULL)
+        return c->members[home_place(c, index)];
+    int home = c->options.map_fn(c->options.map_arg, index, c->ranks);
+    return fy_collection_place(c, home) >= 0 ? home : -1;
 }
 
 /* The cost of a grid of ranks: the most elements that a rank has, and with little weight the
@@ -210,7 +241,7 @@ int fy_map_init(ferry_collection *c)
 
 void fy_map_box(const ferry_collection *c, ferry_index *low, ferry_index *high)
 {
-    int rest = c->rank;
+    int rest = c->place;
     bool block = c->options.map == FERRY_MAP_BLOCK && c->options.map_fn == NULL;
     *low = *high = ferry_index_of(0, 0, 0);
     for (int d = c->options.dims - 1; d >= 0; d--) {

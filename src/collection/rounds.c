@@ -33,7 +33,7 @@ typedef struct fy_round_head {
 
 static int root_of(const ferry_collection *c)
 {
-    return (int)(c->id % (uint32_t)c->ranks);
+    return c->members[c->id % (uint32_t)c->ranks];
 }
 
 static size_t type_bytes(ferry_type type)
@@ -198,9 +198,11 @@ static int rounds_check(const ferry_collection *c, const ferry_contribution *how
                            "your own, give the collection `value_bytes` and `combine`",
                            (int)how->reduction, (int)how->type);
     }
-    if (how->to == FERRY_REDUCED_RANK && (how->rank < 0 || how->rank >= c->ranks))
-        return fy_fail(f, FERRY_EINVAL, "element_contribute: rank %d is outside 0..%d", how->rank,
-                       c->ranks - 1);
+    if (how->to == FERRY_REDUCED_RANK && fy_collection_place(c, how->rank) < 0)
+        return fy_fail(f, FERRY_EINVAL,
+                       "element_contribute: rank %d is none of the %d members of the collection, "
+                       "from %d to %d",
+                       how->rank, c->ranks, c->members[0], c->members[c->ranks - 1]);
     if (how->to == FERRY_REDUCED_ELEMENT && fy_index_key(c, how->index) == 0)
         return fy_index_refuse(c, "element_contribute", how->index);
     if ((int)how->to < 0 || how->to > FERRY_REDUCED_RANKS)
@@ -348,12 +350,14 @@ static void rounds_deliver(ferry *f, void *arg)
 /* Forwards a result to the children of this rank in the tree. */
 static void rounds_pass_on(ferry_collection *c, const fy_frame *frame)
 {
-    int root = root_of(c), place = (c->rank - root + c->ranks) % c->ranks;
-    for (int child = 2 * place + 1; child <= 2 * place + 2 && child < c->ranks; child++)
-        if (fy_collection_tell(c, (child + root) % c->ranks, FY_RESULT, frame->words[1], 0, 0,
-                               frame->data, frame->size_bytes) != 0)
+    int root = (int)(c->id % (uint32_t)c->ranks), place = (c->place - root + c->ranks) % c->ranks;
+    for (int child = 2 * place + 1; child <= 2 * place + 2 && child < c->ranks; child++) {
+        int rank = c->members[(child + root) % c->ranks];
+        if (fy_collection_tell(c, rank, FY_RESULT, frame->words[1], 0, 0, frame->data,
+                               frame->size_bytes) != 0)
             fy_stray(c, "the result of reduction %llu did not reach rank %d",
-                     (unsigned long long)frame->words[1], (child + root) % c->ranks);
+                     (unsigned long long)frame->words[1], rank);
+    }
 }
 
 static void rounds_keep(ferry_collection *c, const fy_round_head *head, const void *values,

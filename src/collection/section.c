@@ -160,21 +160,48 @@ static bool step_index(const ferry_section *s, ferry_index *index)
     return false;
 }
 
-/* Marks the homes of the section's indices; all ranks if there are many indices. */
-static int mark_homes(const ferry_collection *c, const ferry_section *s, bool *homes)
+/* Marks the places of the homes of the section's indices; all if there are many indices. */
+static void mark_homes(const ferry_collection *c, const ferry_section *s, bool *homes)
 {
     uint64_t limit = 4 * (uint64_t)c->ranks + 64, points = points_of(s, limit);
     for (int r = 0; r < c->ranks; r++)
         homes[r] = points == limit;
     if (points == limit || points == 0)
-        return 0;
+        return;
     ferry_index index = s->low;
     do {
         int home = fy_index_key(c, index) != 0 ? fy_index_home(c, index) : -1;
         if (home >= 0)
-            homes[home] = true;
+            homes[fy_collection_place(c, home)] = true;
     } while (step_index(s, &index));
-    return 0;
+}
+
+/* Sends a request to the homes with a mark. A call that has sent to one home must not fail. So a
+ * request that finds no room is kept, and one that is lost is noted for ferry_collection_check. */
+static int send_to_homes(ferry_collection *c, const bool *homes, const ferry_message *request)
+{
+    int sent = 0, missed = -1, error = 0;
+    for (int place = 0; place < c->ranks; place++) {
+        if (!homes[place])
+            continue;
+        int rank = c->members[place];
+        int now = fy_collections_of(c->f)->unsent != NULL
+                      ? FERRY_EAGAIN
+                      : ferry_request_send(c->f, rank, request, NULL);
+        if (is_refused(now) && sent != 0)
+            now = unsent_add(c->f, rank, (ferry_object){0}, request);
+        if (now != 0 && now != FERRY_EPEER && sent == 0)
+            return now;
+        sent += now == 0;
+        if (now != 0) {
+            error = now;
+            missed = rank;
+        }
+    }
+    if (sent != 0 && error != 0)
+        fy_stray(c, "a message to a section did not reach rank %d: %s", missed,
+                 ferry_strerror(error));
+    return sent != 0 ? 0 : error;
 }
 
 int ferry_collection_send_section(ferry_collection *c, const ferry_section *section,
@@ -186,10 +213,10 @@ int ferry_collection_send_section(ferry_collection *c, const ferry_section *sect
     fy_section_head head = {.section = section_of(c, section), .message = *message};
     bool *homes = fy_calloc((size_t)c->ranks, sizeof *homes);
     unsigned char *data = fy_malloc(sizeof head + message->size_bytes);
-    error = homes == NULL || data == NULL
-                ? fy_fail(c->f, FERRY_ENOMEM, "collection_send_section: no memory")
-                : mark_homes(c, &head.section, homes);
+    if (homes == NULL || data == NULL)
+        error = fy_fail(c->f, FERRY_ENOMEM, "collection_send_section: no memory");
     if (error == 0) {
+        mark_homes(c, &head.section, homes);
         head.message.data = NULL;
         memcpy(data, &head, sizeof head);
         if (message->size_bytes != 0)
@@ -200,17 +227,8 @@ int ferry_collection_send_section(ferry_collection *c, const ferry_section *sect
                              .words = {c->id},
                              .data = data,
                              .size_bytes = sizeof head + message->size_bytes};
-    bool begun = false;
-    for (int r = 0; error == 0 && r < c->ranks; r++) {
-        if (!homes[r])
-            continue;
-        error = fy_collections_of(c->f)->unsent != NULL
-                    ? FERRY_EAGAIN
-                    : ferry_request_send(c->f, r, &request, NULL);
-        if (error == FERRY_EAGAIN && begun) /* a call that sent to one home must not fail */
-            error = unsent_add(c->f, r, (ferry_object){0}, &request);
-        begun |= error == 0;
-    }
+    if (error == 0)
+        error = send_to_homes(c, homes, &request);
     free(homes);
     free(data);
     return error;

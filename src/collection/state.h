@@ -17,6 +17,7 @@
 #define FY_COLLECTION_STATE_H
 
 #include <ferry/collection.h>
+#include <ferry/member.h>
 
 #include "base/list.h"
 #include "base/pool.h"
@@ -141,7 +142,8 @@ struct ferry_collection {
     fy_link link; /* in the layer's list */
     ferry *f;
     uint32_t id;
-    int rank, ranks;
+    int rank, place; /* this rank, and its place among the members */
+    int ranks;       /* the job's members at creation */
     ferry_collection_options options;
     ferry_object_ops ops;
     char name[32];
@@ -170,6 +172,7 @@ struct ferry_collection {
     /* Faults for ferry_collection_check: how many, and the text of the first. */
     uint64_t strays;
     char stray[FY_STRAY_BYTES];
+    int members[]; /* ranks by place, ascending */
 };
 
 /* An object type, and the callbacks for which it was registered. */
@@ -222,8 +225,13 @@ ferry_index fy_key_index(const ferry_collection *c, uint64_t key);
 int fy_index_refuse(const ferry_collection *c, const char *call, ferry_index index);
 /* Writes the index as text, such as "(3, 4)". */
 const char *fy_index_text(const ferry_collection *c, ferry_index index, char *out);
-/* The home of an index that has a key; -1: the program's map gave no rank. */
+/* The home of an index that has a key; -1: the program's map gave no member. */
 int fy_index_home(const ferry_collection *c, ferry_index index);
+/* For an index without home. Returns FERRY_EINVAL, with an error message that names what the map
+ * gave. */
+int fy_home_refuse(const ferry_collection *c, const char *call, ferry_index index);
+/* The place of a rank among the members of the collection; -1: it is none. */
+int fy_collection_place(const ferry_collection *c, int rank);
 /* Sets `low` and `span`. */
 void fy_index_bound(ferry_collection *c);
 /* Prepares the map. FERRY_EINVAL: it is unknown, or needs extents. */
