@@ -42,22 +42,22 @@ FERRY_API bool ferry_peer_is_gone(const ferry *f, int rank);
 
 /* Joining and leaving. */
 
-/* Starts `count` more ranks, which run `argv` (ended by NULL; `argv[0]` is looked up in PATH). If
- * `argv` is NULL, they run this program with the same arguments. Returns before they run; `*first`
+/* Starts `count` more ranks, which run `argv` (ended by NULL; `argv[0]` is sought in PATH). If
+ * `argv` is NULL, they run this program with its arguments. Returns before they run; `*first`
  * is the number of the first. When a new rank opens Ferry, every rank learns of it
- * (ferry_peer_watch); docs/messages.md says when it becomes a member. FERRY_ENOMEM: no numbers are
+ * (ferry_peer_watch); docs/messages.md says when it becomes a member. FERRY_ENOMEM: no number is
  * left; over several nodes, none of this node's. FERRY_ENOTSUP: the job has no room for more ranks
- * (FERRY_RANKS_MAX), or cannot start ranks; the message says why. FERRY_EINVAL. [app thread,
- * handlers | never blocks] cds.txt 6. */
+ * (FERRY_RANKS_MAX), or cannot start any. FERRY_ESTATE: a collection exists. FERRY_EINVAL. [app
+ * thread, handlers | never blocks] cds.txt 6. */
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 
 /* Leaves the job; the other ranks stay. Moves this rank's objects to them, with their messages,
  * also objects of types that are not registered here. Names of objects that this rank created stay
- * valid. Then frees `f`; in a program of ferry_main, which frees it, return from rank_main
- * immediately. docs/messages.md says how the others learn of it. Under mpirun the process sleeps
- * until the others close. FERRY_ENOTSUP: the port's ranks end together. FERRY_ENOMEM: the rank is
- * still a member. FERRY_ESTATE: in a handler. [app thread, not in handlers | polls | may block]
- * cds.txt 6. */
+ * valid. Then frees `f`; with ferry_main, which frees it, return from rank_main immediately.
+ * docs/messages.md says how the others learn of it. Under mpirun the process sleeps until the
+ * others close. FERRY_ENOTSUP: the port's ranks end together. FERRY_ENOMEM: the rank is still a
+ * member. FERRY_ESTATE: in a handler, or a collection exists. [app thread, not in handlers | polls
+ * | may block] cds.txt 6. */
 FERRY_API int ferry_leave(ferry *f);
 
 /* The members. */

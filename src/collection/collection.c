@@ -245,6 +245,7 @@ static ferry_collection *collection_alloc(ferry *f)
     }
     c->id = all->next_id; /* the next has it too if ranks do not agree: they count alike */
     fy_list_insert(&all->all, &c->link);
+    fy_collections_hold(all);
     fy_layer_due(c->f, FY_LAYER_COLLECTION);
     return c;
 }

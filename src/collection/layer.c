@@ -101,6 +101,32 @@ static int open_collections(ferry *f, const ferry_options *options)
     return 0;
 }
 
+/* For fy_head.stays: elements of a rank that leaves would lose their home, and one that joins knows
+ * no collection. */
+static int refuse_change(ferry *f, int count)
+{
+    const fy_collections *all = fy_collections_of(f);
+    const char *call = count != 0 ? "spawn" : "leave", *name = "";
+    unsigned more = 0;
+    for (const fy_link *link = all->all.next; link != &all->all; link = link->next) {
+        more += name[0] != '\0';
+        name = ((const ferry_collection *)(const void *)link)->name;
+    }
+    if (more != 0)
+        return fy_fail(f, FERRY_ESTATE,
+                       "%s: collection %s and %u more exist; first call ferry_collection_destroy "
+                       "for each",
+                       call, name, more);
+    return fy_fail(f, FERRY_ESTATE,
+                   "%s: collection %s exists; first call ferry_collection_destroy for it", call,
+                   name);
+}
+
+void fy_collections_hold(const fy_collections *all)
+{
+    ((fy_head *)(void *)all->f)->stays = fy_list_empty(&all->all) ? NULL : refuse_change;
+}
+
 void fy_collection_free(ferry_collection *c)
 {
     fy_link *link;
@@ -116,6 +142,7 @@ void fy_collection_free(ferry_collection *c)
     fy_home_fini(c);
     fy_rounds_fini(c);
     fy_list_remove(&c->link);
+    fy_collections_hold(fy_collections_of(c->f));
     free(c);
 }
 

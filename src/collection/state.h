@@ -212,6 +212,9 @@ static inline fy_element *fy_element_at(fy_link *link)
 
 void fy_collection_free(ferry_collection *c);
 
+/* While there are collections, ferry_leave and ferry_spawn fail. Called when their list changes. */
+void fy_collections_hold(const fy_collections *all);
+
 /* The collection with this number; NULL: this rank has freed it. */
 ferry_collection *fy_collection_find(const fy_collections *all, uint64_t id);
 

@@ -90,6 +90,9 @@ typedef struct fy_head {
         uint64_t detours;
     };
     uint32_t due; /* a bit per layer whose progress is to run; FY_DUE_... */
+    /* Set by a layer while the members must stay as they are. Returns the error of a call that
+     * starts `count` ranks, or that leaves the job (0). */
+    int (*stays)(ferry *f, int count);
 } fy_head;
 
 /* Core's own bits of `due`, in their order. A part of a round beside the data lane has something to

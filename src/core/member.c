@@ -26,6 +26,8 @@ int ferry_member_place(const ferry *f, int rank)
 int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
 {
     int number, error;
+    if (f->head.stays != NULL)
+        return f->head.stays(f, count);
     if (count < 1 || first == NULL || (argv != NULL && argv[0] == NULL))
         return fy_fail(f, FERRY_EINVAL,
                        "spawn: count is %d, argv names no program, or first is NULL", count);
@@ -34,17 +36,16 @@ int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
     error = f->head.ops->members.spawn_ranks(f->head.port, count, argv, &number);
     if (error != 0)
         return fy_fail(f, error, "spawn: %s", fy_error_text());
-    for (int rank = number; rank < number + count; rank++) {
-        fy_set_add(f->peers.awaited, rank);
-        fy_work_created(f, 1);
-    }
     *first = number;
+    fy_work_created(f, (uint64_t)count);
+    for (; count > 0; count--)
+        fy_set_add(f->peers.awaited, number++);
     return 0;
 }
 
 int ferry_leave(ferry *f)
 {
-    int error = fy_check_outside(f, "leave");
+    int error = f->head.stays != NULL ? f->head.stays(f, 0) : fy_check_outside(f, "leave");
     if (error == 0 && !f->info.leaves)
         error = fy_fail(f, FERRY_ENOTSUP, "leave: not on port %s, whose ranks end together",
                         f->head.ops->name);

@@ -3,7 +3,7 @@
  * Method: by the argument, the job has room for ranks that never come (`room`), rank 1 leaves
  * (`leave`) or dies (`die`), or a rank joins (`join`). Then each map places elements, which get
  * messages and contribute to reductions. With `home` rank 1 dies while the collection exists, and
- * rank 0 sends to a section.
+ * rank 0 sends to a section. With `hold` the ranks try to leave and to start others meanwhile.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -194,6 +194,31 @@ static void lose_home(ferry *f)
     CHECK(f, ferry_collection_destroy(c) == 0);
 }
 
+/* No rank leaves or is started while there is a collection. Afterwards rank 1 leaves. */
+static int hold(ferry *f)
+{
+    ferry_collection *first, *second;
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry_collection_options options = options_of(&ops);
+    int started;
+    ops.flat_bytes = sizeof(double);
+    ops.name = "held";
+    CHECK(f, ferry_collection_create(f, &options, &first) == 0);
+    CHECK(f, ferry_leave(f) == FERRY_ESTATE);
+    CHECK(f, strstr(ferry_error_message(f), "leave: collection held exists") != NULL);
+    CHECK(f, ferry_collection_create(f, &options, &second) == 0);
+    CHECK(f, ferry_spawn(f, 1, NULL, &started) == FERRY_ESTATE);
+    CHECK(f, strstr(ferry_error_message(f), "spawn: collection held and 1 more exist") != NULL);
+    send_to_all(f, first); /* the job goes on */
+    CHECK(f, ferry_collection_destroy(first) == 0);
+    CHECK(f, ferry_leave(f) == FERRY_ESTATE);
+    CHECK(f, ferry_collection_destroy(second) == 0);
+    if (ferry_rank(f) == HOLE)
+        return ferry_leave(f);
+    CHECK(f, ferry_quiesce(f) == 0 && ferry_member_count(f) == 2);
+    return 0;
+}
+
 /* Returns whether this rank goes on. */
 static bool change_members(ferry *f, const char *how)
 {
@@ -224,6 +249,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         lose_home(f);
         return 0;
     }
+    if (strcmp(how, "hold") == 0)
+        return hold(f);
     if (!change_members(f, how))
         return ferry_leave(f);
     for (int place = 0; place < ferry_member_count(f); place++)
