@@ -1,12 +1,12 @@
 /* Collections: objects that a program addresses by an index, and steps of such objects.
  *
- * An element is an object with an index of 1 to 3 dimensions. Senders name the index. A map says on
- * which member of the job an element begins. That rank, the home, knows the element's name.
+ * An element is an object with an index of 1 to 3 dimensions. A map says on which member of the job
+ * an element begins. That rank, the home, knows the element's name.
  *
  * If an index has no element yet, messages to it wait until there is one. If its element was
- * removed, they fail at their senders. Messages from one rank to one index are handled in the order
- * sent. While there are collections, ferry_leave and ferry_spawn fail with FERRY_ESTATE.
- * docs/guide/collections.md */
+ * removed, they fail at their senders. Insertions, removals and messages of one rank to one index
+ * take effect in the order of its calls. While there are collections, ferry_leave and ferry_spawn
+ * fail with FERRY_ESTATE. docs/guide/collections.md */
 #ifndef FERRY_COLLECTION_H
 #define FERRY_COLLECTION_H
 

@@ -325,15 +325,24 @@ int ferry_collection_destroy(ferry_collection *c)
     return error;
 }
 
+/* Returns 0 if messages can go to the index: it is within the extents, and the map gives a home. */
+static int check_index(const ferry_collection *c, const char *call, ferry_index index)
+{
+    if (fy_index_key(c, index) == 0)
+        return fy_index_refuse(c, call, index);
+    if (c->options.map_fn != NULL && fy_index_home(c, index) < 0)
+        return fy_home_refuse(c, call, index);
+    return 0;
+}
+
 int ferry_collection_insert(ferry_collection *c, ferry_element *by, ferry_index index,
                             const void *bytes, size_t size_bytes)
 {
     uint64_t key = fy_index_key(c, index);
-    int home = key != 0 ? fy_index_home(c, index) : -1;
-    if (key == 0)
-        return fy_index_refuse(c, "collection_insert", index);
-    if (home < 0)
-        return fy_home_refuse(c, "collection_insert", index);
+    int error = check_index(c, "collection_insert", index);
+    bool exists = false;
+    if (error != 0)
+        return error;
     if (bytes == NULL && size_bytes != 0)
         return fy_fail(c->f, FERRY_EINVAL, "collection_insert: %zu bytes at NULL", size_bytes);
     fy_element *e = by != NULL ? fy_element_of(by) : NULL;
@@ -343,21 +352,10 @@ int ferry_collection_insert(ferry_collection *c, ferry_element *by, ferry_index 
                                    .words = {c->id, key, round, e != NULL},
                                    .data = bytes,
                                    .size_bytes = size_bytes};
-    int error = fy_names_insert_waits(c, key) ? fy_names_enqueue(c, key, &request)
-                                              : ferry_request_send(c->f, home, &request, NULL);
-    if (error == 0 && e != NULL)
+    error = fy_names_insert(c, key, &request, &exists);
+    if (error == 0 && e != NULL && !exists)
         e->births += fy_birth_hash(key, round);
     return error;
-}
-
-/* Returns 0 if messages can go to the index: it is within the extents, and the map gives a home. */
-static int check_index(const ferry_collection *c, const char *call, ferry_index index)
-{
-    if (fy_index_key(c, index) == 0)
-        return fy_index_refuse(c, call, index);
-    if (c->options.map_fn != NULL && fy_index_home(c, index) < 0)
-        return fy_home_refuse(c, call, index);
-    return 0;
 }
 
 int ferry_collection_remove(ferry_collection *c, ferry_index index)

@@ -1,9 +1,10 @@
 /* The home of an index: it makes the element, knows its name, and tells the ranks that ask.
  *
  * When a rank removes the element, the home forgets its name at once, but the removal is still on
- * its way, behind earlier messages. Until the element has ended, ranks that ask wait, and
- * insertions are held. So an index never has two elements, and messages of any rank to it keep
- * their order. After a death nobody may tell the end; then the home goes on. */
+ * its way, behind earlier messages. Until the element has ended, insertions and ranks that ask
+ * wait, in the order in which they came. So an index never has two elements, and messages of any
+ * rank to it keep their order. A rank that asked before an insertion learns that there is no
+ * element. After a death nobody may tell the end; then the home goes on. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -70,18 +71,56 @@ static void answer_inserter(ferry_collection *c, int source, uint64_t key)
     tell_name(c, source, key, 0, bound->incarnation);
 }
 
-void fy_ask_take(ferry_collection *c, int source, uint64_t key, bool inserts)
+static void leaving_add(fy_leaving *l, fy_queue_entry *w)
 {
-    if (inserts) {
+    if (l->head == NULL)
+        l->head = w;
+    else
+        l->tail->next = w;
+    l->tail = w;
+}
+
+/* Lets the rank wait until the last element of its index has ended. False: no memory. */
+static bool hold_asker(fy_leaving *l, int source)
+{
+    static const ferry_message none;
+    fy_queue_entry *w = fy_queue_entry_make(&none);
+    if (w == NULL)
+        return false;
+    w->asks = true;
+    w->source = source;
+    leaving_add(l, w);
+    return true;
+}
+
+/* Whether the rank had the name of the element as an answer. */
+static bool has_name(const fy_home_entry *bound, int rank)
+{
+    const fy_asker *told = bound->object != 0 ? bound->told : NULL;
+    while (told != NULL && told->rank != rank)
+        told = told->next;
+    return told != NULL;
+}
+
+void fy_ask_take(ferry_collection *c, int source, uint64_t key, uint64_t ask)
+{
+    if (ask == FY_ASK_INSERTS) {
         answer_inserter(c, source, key);
         return;
     }
     fy_home_entry *bound = fy_bound_make(c, key);
+    bool holds = bound != NULL && bound->leaving != NULL && bound->object == 0;
+    if (holds && hold_asker(bound->leaving, source))
+        return;
+    if (bound != NULL && ask == FY_ASK_AGAIN && has_name(bound, source)) {
+        tell_name(c, source, key, bound->object, bound->incarnation);
+        return;
+    }
     if (bound != NULL && bound->object == 0 && bound->gone != 0 && bound->leaving == NULL) {
         tell_name(c, source, key, 0, bound->incarnation);
         return;
     }
-    fy_asker *asker = bound != NULL ? fy_malloc(sizeof *asker) : NULL;
+    fy_asker *asker = bound != NULL && !holds ? fy_malloc(sizeof *asker) : NULL;
     if (asker == NULL) {
         fy_stray(c, "rank %d has no memory to note that rank %d waits for a name", c->rank, source);
         return;
@@ -138,39 +177,58 @@ bool fy_insert_hold(ferry_collection *c, uint64_t key, int source, const ferry_m
     if (w == NULL)
         return false;
     w->source = source;
-    if (l->head == NULL)
-        l->head = w;
-    else
-        l->tail->next = w;
-    l->tail = w;
+    leaving_add(l, w);
     fy_work_created(c->f, 1);
     return true;
 }
 
-static void run_insert(ferry *f, void *arg)
+typedef struct held_insertion {
+    ferry_collection *c;
+    const fy_queue_entry *entry;
+} held_insertion;
+
+static void run_held(ferry *f, void *arg)
 {
-    const fy_queue_entry *w = arg;
-    fy_insert_take(f, w->source, &w->message);
+    const held_insertion *held = arg;
+    (void)f;
+    fy_insert_run(held->c, held->entry->source, &held->entry->message);
 }
 
-/* Makes the element that was inserted meanwhile; if there is none, ranks that ask learn that. */
+/* Takes a held insertion, or answers a rank. While the index has no element, later ones wait. */
+static void held_take(ferry_collection *c, fy_leaving *l, fy_queue_entry *w)
+{
+    fy_home_entry *bound = fy_table_find(&c->bound, l->key);
+    held_insertion held = {.c = c, .entry = w};
+    bound->leaving = w->asks && bound->object == 0 ? l : NULL;
+    if (!w->asks) {
+        fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, run_held, &held);
+        fy_work_finished(c->f, 1);
+    } else if (bound->object == 0) {
+        tell_name(c, w->source, l->key, 0, bound->incarnation);
+    } else {
+        fy_ask_take(c, w->source, l->key, 0);
+    }
+    free(w);
+}
+
+/* The element has ended. Makes the one that was inserted meanwhile. Ranks that have asked before
+ * learn that there is none, and those that have asked afterwards get its name. */
 static void leaving_finish(ferry_collection *c, fy_leaving *l)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, l->key);
-    bound->leaving = NULL;
-    for (fy_queue_entry *w = l->head, *next; w != NULL; w = next) {
-        next = w->next;
-        fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, run_insert, w);
-        fy_work_finished(c->f, 1);
-        free(w);
-    }
-    bound = fy_table_find(&c->bound, l->key);
-    while (bound->object == 0 && bound->leaving == NULL && bound->askers != NULL) {
-        fy_asker *asker = bound->askers;
-        bound->askers = asker->next;
-        tell_name(c, asker->rank, l->key, 0, bound->incarnation);
-        free(asker);
+    while (l->head != NULL && (bound->leaving == NULL || bound->leaving == l)) {
+        fy_queue_entry *w = l->head;
+        l->head = w->next;
+        held_take(c, l, w);
         bound = fy_table_find(&c->bound, l->key);
+    }
+    if (bound->leaving == l)
+        bound->leaving = NULL;
+    while (l->head != NULL) { /* the new element was removed in the meantime */
+        fy_queue_entry *w = l->head;
+        l->head = w->next;
+        w->next = NULL;
+        leaving_add(bound->leaving, w);
     }
     free(l);
 }
@@ -203,7 +261,8 @@ void fy_home_fini(ferry_collection *c)
         fy_leaving *l = bound->leaving;
         for (fy_queue_entry *w = l != NULL ? l->head : NULL, *next; w != NULL; w = next) {
             next = w->next;
-            fy_work_finished(c->f, 1);
+            if (!w->asks)
+                fy_work_finished(c->f, 1);
             free(w);
         }
         if (l != NULL && l->ended)

@@ -23,7 +23,7 @@ static void handle(ferry_collection *c, int source, const fy_frame *frame)
 {
     switch ((fy_collection_frame)frame->aux) {
     case FY_ASK:
-        fy_ask_take(c, source, frame->words[1], frame->words[2] != 0);
+        fy_ask_take(c, source, frame->words[1], frame->words[2]);
         break;
     case FY_ANSWER:
         fy_answer_take(c, frame->words[1], frame->words[2], frame->words[3]);

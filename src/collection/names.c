@@ -8,10 +8,23 @@
  *
  * Messages wait in a queue per index, which is freed when it is empty. A removal waits in its
  * place among them. When its turn comes, this rank sends the removal to the element, tells the home
- * (FY_UNBIND), and asks again for the messages after it. So a removal and a later insertion by one
- * rank keep their order at the home. If that removal waits because the index has had no element,
- * the insertion would wait for ever. So the rank asks again, and the home answers at once that
- * there is none: the removal ends, and the messages before it fail.
+ * (FY_UNBIND), and asks again for the messages after it.
+ *
+ * Messages, removals and insertions of one rank to one index take effect in the order of the calls.
+ * The home takes what a rank sends in its order: FY_ASK, removals, insertions.
+ *
+ * If a removal waits in the queue, a later insertion waits after it. If that removal waits because
+ * the index has had no element, the insertion would wait for ever. So the rank tells the home, and
+ * the home answers that there is none: the removal ends, and the messages before it fail.
+ *
+ * Any other insertion goes to the home immediately, and has a mark in the queue if there is one. If
+ * the home answers that there is no element, the messages before the mark fail. For those after it
+ * the rank asks again. A rank that inserts an index forgets the name that it knows: that element
+ * may have ended before the insertion.
+ *
+ * An insertion by the home itself is a request too, since it calls `make`. Until it runs, all that
+ * follows waits in the queue. If the index has an element already, there is no request, and the
+ * insertion has no effect.
  *
  * After a death, or without memory, the home may make a new element before the last one of the
  * index has received its removal, and both may move. So the home numbers the elements of an index
@@ -27,6 +40,42 @@
 #include "core/run.h"
 #include "core/work.h"
 
+fy_queue_entry *fy_queue_entry_make(const ferry_message *message)
+{
+    fy_queue_entry *w = fy_malloc(sizeof *w + message->size_bytes);
+    if (w == NULL)
+        return NULL;
+    *w = (fy_queue_entry){.message = *message};
+    w->message.data = message->size_bytes != 0 ? w + 1 : NULL;
+    if (message->size_bytes != 0)
+        memcpy(w + 1, message->data, message->size_bytes);
+    return w;
+}
+
+static void queue_append(ferry_collection *c, fy_name_queue *q, fy_queue_entry *w)
+{
+    if (q->head == NULL)
+        q->head = w;
+    else
+        q->tail->next = w;
+    q->tail = w;
+    c->held++;
+}
+
+/* Appends a mark: if there is no element since number `incarnation`, later entries do not fail with
+ * those before it. `runs`: until it runs, they wait. False: no memory. */
+static bool queue_mark(ferry_collection *c, fy_name_queue *q, uint64_t incarnation, bool runs)
+{
+    const ferry_message mark = {.words = {incarnation}};
+    fy_queue_entry *w = fy_queue_entry_make(&mark);
+    if (w == NULL)
+        return false;
+    w->inserts = w->sent = true;
+    w->runs = runs;
+    queue_append(c, q, w);
+    return true;
+}
+
 void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object)
 {
     fy_known *known = fy_table_find(&c->known, key);
@@ -37,10 +86,12 @@ void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object)
 void fy_known_refresh(ferry_collection *c, const fy_element *e)
 {
     fy_known *known = fy_table_find(&c->known, e->key);
-    if (known == NULL || e->incarnation <= known->incarnation)
+    if (known == NULL || known->here || e->incarnation <= known->incarnation)
         return;
     known->object = e->user.object.word;
     known->incarnation = e->incarnation;
+    if (known->queue != NULL && known->queue->asked) /* the answer may be older than this element */
+        (void)queue_mark(c, known->queue, e->incarnation, false);
 }
 
 /* Removes the first message of a queue: it was sent, or `error` says why it will not be. */
@@ -80,11 +131,27 @@ static int send_waiting(ferry *f, ferry_object object, const fy_queue_entry *w)
     return ferry_object_send(f, object, &w->message, w->op != 0 ? &track : NULL);
 }
 
-static void names_ask(ferry_collection *c, uint64_t key, bool inserts)
+/* Whether an insertion by this rank, the home of the index, has not run yet. */
+static bool is_inserting(const ferry_collection *c, uint64_t key)
+{
+    const fy_home_entry *bound = c->inserting != 0 ? fy_table_find(&c->bound, key) : NULL;
+    return bound != NULL && bound->inserting != 0;
+}
+
+static void tell_home(ferry_collection *c, uint64_t key, uint64_t ask)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
-    if (fy_collection_tell(c, home, FY_ASK, key, inserts, 0, NULL, 0) != 0)
+    if (fy_collection_tell(c, home, FY_ASK, key, ask, 0, NULL, 0) != 0)
         fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if the element was removed */
+}
+
+/* Asks for the name, for the queue of `known`. After an insertion here, fy_names_inserted asks. */
+static void names_ask(ferry_collection *c, const fy_known *known)
+{
+    if (known->queue->asked || is_inserting(c, known->key))
+        return;
+    known->queue->asked = true;
+    tell_home(c, known->key, known->incarnation != 0 ? FY_ASK_AGAIN : 0);
 }
 
 /* Tells the home that this element of the index was removed. */
@@ -109,27 +176,46 @@ static void queue_count(ferry_collection *c, fy_name_queue *q, bool counted)
     }
 }
 
+static int insertion_send(ferry_collection *c, uint64_t key, const ferry_message *request)
+{
+    int home = fy_index_home(c, fy_key_index(c, key));
+    fy_home_entry *bound = home == c->rank ? fy_bound_make(c, key) : NULL;
+    if (home == c->rank && bound == NULL)
+        return fy_fail(c->f, FERRY_ENOMEM, "collection_insert: no memory");
+    if (home != c->rank)
+        return ferry_request_send(c->f, home, request, NULL);
+    bound->inserting++; /* before the call, which may poll */
+    c->inserting++;
+    int error = ferry_request_send(c->f, home, request, NULL);
+    if (error != 0) {
+        ((fy_home_entry *)fy_table_find(&c->bound, key))->inserting--;
+        c->inserting--;
+    }
+    return error;
+}
+
 /* Sends queued messages while their name is known and there is room. Returns how many were sent. */
 static int queue_flush(ferry_collection *c, fy_known *known)
 {
     fy_name_queue *q = known->queue;
     uint64_t object = known->object;
     int sent = 0;
-    while (q->head != NULL && (object != 0 || q->head->inserts)) {
-        bool removes = q->head->removes, inserts = q->head->inserts;
-        int error = inserts ? ferry_request_send(c->f, fy_index_home(c, fy_key_index(c, q->key)),
-                                                 &q->head->message, NULL)
-                            : send_waiting(c->f, (ferry_object){object}, q->head);
+    while (q->head != NULL && (object != 0 || q->head->inserts) && !q->head->runs) {
+        bool removes = q->head->removes, inserts = q->head->inserts, mark = q->head->sent;
+        int error = mark      ? 0
+                    : inserts ? insertion_send(c, q->key, &q->head->message)
+                              : send_waiting(c->f, (ferry_object){object}, q->head);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM) {
             queue_count(c, q, true);
             return sent;
         }
         sent++;
         waiting_end(c, q, error);
-        if (removes) {
+        if (removes)
             unbind(c, q->key, object);
+        if (removes || (inserts && !mark))
             object = 0;
-        } else if (error == FERRY_ENOENT && !inserts)
+        else if (error == FERRY_ENOENT && !inserts)
             object = 0; /* the element is gone; a later one may have the index */
     }
     known->object = object;
@@ -140,21 +226,30 @@ static int queue_flush(ferry_collection *c, fy_known *known)
 static int known_flush(ferry_collection *c, fy_known *known)
 {
     fy_name_queue *q = known->queue;
-    uint64_t key = known->key;
     fy_nowait_begin(c->f);
     int sent = queue_flush(c, known);
     fy_nowait_end(c->f);
     if (q->counted)
         return sent;
     if (q->head != NULL) {
-        names_ask(c, key, false);
+        names_ask(c, known);
         return sent;
     }
     free(q);
     known->queue = NULL;
-    if (known->object == 0)
+    if (known->object == 0 || known->here)
         fy_table_remove(&c->known, known);
     return sent;
+}
+
+/* The index has no element since number `incarnation`: messages before the next insertion fail, or
+ * before a later element has come to this rank. */
+static void queue_fail(ferry_collection *c, fy_name_queue *q, uint64_t incarnation)
+{
+    const fy_queue_entry *w;
+    while ((w = q->head) != NULL &&
+           (!w->inserts || (w->sent && w->message.words[0] <= incarnation)))
+        waiting_end(c, q, w->inserts ? 0 : FERRY_ENOENT);
 }
 
 void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation)
@@ -162,15 +257,13 @@ void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t
     fy_known *known = fy_table_find(&c->known, key);
     if (known == NULL || known->queue == NULL || known->queue->counted)
         return;
+    known->queue->asked = false;
+    if (object == 0)
+        queue_fail(c, known->queue, incarnation);
     /* A later element may have come to this rank while the answer was in flight. */
     if (known->object == 0 || known->incarnation <= incarnation) {
         known->object = object;
         known->incarnation = incarnation;
-    }
-    if (known->object == 0) {
-        /* Messages before the next insertion fail. */
-        while (known->queue->head != NULL && !known->queue->head->inserts)
-            waiting_end(c, known->queue, FERRY_ENOENT);
     }
     (void)known_flush(c, known);
 }
@@ -224,18 +317,6 @@ void fy_queues_fini(ferry_collection *c)
     fy_table_fini(&c->known);
 }
 
-fy_queue_entry *fy_queue_entry_make(const ferry_message *message)
-{
-    fy_queue_entry *w = fy_malloc(sizeof *w + message->size_bytes);
-    if (w == NULL)
-        return NULL;
-    *w = (fy_queue_entry){.message = *message};
-    w->message.data = message->size_bytes != 0 ? w + 1 : NULL;
-    if (message->size_bytes != 0)
-        memcpy(w + 1, message->data, message->size_bytes);
-    return w;
-}
-
 /* The queue of `key`. Sets `*fresh` if it is new. NULL: no memory. */
 static fy_name_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
 {
@@ -250,6 +331,7 @@ static fy_name_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
             return NULL;
         fy_list_init(&known->queue->link);
         known->queue->key = key;
+        known->here = fy_index_home(c, fy_key_index(c, key)) == c->rank;
     }
     return known->queue;
 }
@@ -283,34 +365,32 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     const fy_collections *all = fy_collections_of(c->f);
     w->removes = message->handler.index == all->remove.index;
     w->inserts = message->handler.index == all->insert.index;
-    if (q->head == NULL)
-        q->head = w;
-    else
-        q->tail->next = w;
-    q->tail = w;
-    c->held++;
+    queue_append(c, q, w);
     if (fresh)
-        names_ask(c, key, false);
+        names_ask(c, fy_table_find(&c->known, key));
     return 0;
 }
 
-bool fy_names_insert_waits(const ferry_collection *c, uint64_t key)
+/* The first removal in the queue, or insertion that was not sent; with `marks` also one that was.
+ * NULL: there is none. Insertions that come later wait after it. */
+static const fy_queue_entry *first_change(const fy_name_queue *q, bool marks)
 {
-    const fy_known *known = fy_table_find(&c->known, key);
-    const fy_queue_entry *w = known != NULL && known->queue != NULL ? known->queue->head : NULL;
-    while (w != NULL && !w->removes)
+    const fy_queue_entry *w = q->head;
+    while (w != NULL && !w->removes && (!w->inserts || (w->sent && !marks)))
         w = w->next;
-    return w != NULL;
+    return w;
 }
 
 static uint64_t known_name(const ferry_collection *c, uint64_t key, const fy_known *known,
                            bool *gone)
 {
     *gone = false;
-    if (known != NULL)
-        return known->queue == NULL ? known->object : 0;
+    if (known != NULL && known->queue != NULL)
+        return 0;
+    if (known != NULL && !known->here)
+        return known->object;
     const fy_home_entry *bound = fy_table_find(&c->bound, key);
-    if (bound == NULL)
+    if (bound == NULL || bound->inserting != 0)
         return 0;
     *gone = bound->gone != 0 && bound->object == 0 && bound->leaving == NULL;
     return bound->object;
@@ -342,11 +422,71 @@ int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *messag
     return enqueue(c, key, message, track);
 }
 
-int fy_names_enqueue(ferry_collection *c, uint64_t key, const ferry_message *request)
+/* Clears `runs` of the first or the last mark if there are more of them than insertions that have
+ * not run. These run in their order, and the queue has marks of the last ones. */
+static void mark_end(const ferry_collection *c, const fy_known *known, bool last)
 {
-    int error = enqueue(c, key, request, NULL);
+    const fy_home_entry *bound = fy_table_find(&c->bound, known->key);
+    fy_queue_entry *mark = NULL;
+    uint32_t marks = 0;
+    for (fy_queue_entry *w = known->queue->head; w != NULL; w = w->next) {
+        if (w->runs && (mark == NULL || last))
+            mark = w;
+        marks += w->runs;
+    }
+    if (mark != NULL && marks > bound->inserting)
+        mark->runs = false;
+}
+
+/* Goes on with what has waited for an insertion, which has run or failed. */
+static void insertion_end(ferry_collection *c, uint64_t key, bool failed)
+{
     const fy_known *known = fy_table_find(&c->known, key);
-    if (error == 0 && known != NULL && known->queue != NULL && !known->queue->counted)
-        names_ask(c, key, true);
+    if (known == NULL || known->queue == NULL)
+        return;
+    mark_end(c, known, failed);
+    if (known->queue->head != NULL && !known->queue->counted)
+        names_ask(c, known);
+}
+
+/* Whether this rank is the home and the index has an element, which has not ended. */
+static bool exists_here(const ferry_collection *c, uint64_t key)
+{
+    int rank;
+    const fy_home_entry *bound = fy_table_find(&c->bound, key);
+    return bound != NULL && bound->object != 0 &&
+           ferry_object_locate(c->f, (ferry_object){bound->object}, &rank) != FERRY_ENOENT;
+}
+
+int fy_names_insert(ferry_collection *c, uint64_t key, const ferry_message *request, bool *exists)
+{
+    fy_known *known = fy_table_find(&c->known, key);
+    fy_name_queue *q = known != NULL ? known->queue : NULL;
+    *exists = q == NULL && exists_here(c, key);
+    if (*exists)
+        return 0;
+    if (q != NULL && first_change(q, false) != NULL) {
+        bool leads = first_change(q, true)->removes; /* no insertion comes before the removal */
+        int error = enqueue(c, key, request, NULL);
+        known = fy_table_find(&c->known, key);
+        if (error == 0 && leads && known != NULL && known->queue != NULL && !known->queue->counted)
+            tell_home(c, key, FY_ASK_INSERTS);
+        return error;
+    }
+    if (q != NULL && !queue_mark(c, q, UINT64_MAX, known->here))
+        return fy_fail(c->f, FERRY_ENOMEM, "collection_insert: no memory");
+    if (q == NULL && known != NULL)
+        known->object = 0; /* what follows asks again */
+    int error = insertion_send(c, key, request);
+    if (error != 0)
+        insertion_end(c, key, true);
     return error;
+}
+
+void fy_names_inserted(ferry_collection *c, uint64_t key)
+{
+    fy_home_entry *bound = fy_table_find(&c->bound, key);
+    bound->inserting--;
+    c->inserting--;
+    insertion_end(c, key, false);
 }

@@ -77,7 +77,7 @@ static bool tell_queue(text *t, const ferry_collection *c, const fy_known *known
         return false;
     uint32_t count = 0;
     for (const fy_queue_entry *w = known->queue->head; w != NULL; w = w->next)
-        count++;
+        count += !w->sent;
     add(t, "collection %s: %u message%s wait%s for element %s, which does not exist", c->name,
         count, count == 1 ? "" : "s", count == 1 ? "s" : "",
         fy_index_text(c, fy_key_index(c, known->key), index));

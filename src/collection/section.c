@@ -261,14 +261,11 @@ void fy_spread_take(ferry *f, int source, const ferry_message *request)
     } while (points != 0 && step_index(&head.section, &at));
 }
 
-void fy_insert_take(ferry *f, int source, const ferry_message *request)
+void fy_insert_run(ferry_collection *c, int source, const ferry_message *request)
 {
-    ferry_collection *c = fy_collection_find(fy_collections_of(f), request->words[0]);
     bool by_element = request->words[3] != 0;
     uint64_t key = request->words[1], round = request->words[2];
     char text[FY_TEXT_BYTES];
-    if (c == NULL)
-        return;
     const fy_home_entry *bound = fy_table_find(&c->bound, key);
     bool exists = bound != NULL && bound->object != 0;
     if (!exists && fy_insert_hold(c, key, source, request))
@@ -276,9 +273,18 @@ void fy_insert_take(ferry *f, int source, const ferry_message *request)
     int error = exists ? 0 : fy_element_make(c, key, round, request);
     if (error != 0)
         fy_stray(c, "element %s was not made for rank %d: %s",
-                 fy_index_text(c, fy_key_index(c, key), text), source, ferry_error_message(f));
+                 fy_index_text(c, fy_key_index(c, key), text), source, ferry_error_message(c->f));
     bool made = !exists && error == 0;
     uint64_t hash = fy_birth_hash(key, round);
     if (made != by_element)
         fy_rounds_change(c, round, 0, made ? hash : 0 - hash);
+    if (source == c->rank)
+        fy_names_inserted(c, key);
+}
+
+void fy_insert_take(ferry *f, int source, const ferry_message *request)
+{
+    ferry_collection *c = fy_collection_find(fy_collections_of(f), request->words[0]);
+    if (c != NULL)
+        fy_insert_run(c, source, request);
 }

@@ -8,7 +8,8 @@
  * Another rank that sends to the index asks the home, and keeps the answer in its table `known`.
  * Until the answer comes, its messages wait in a queue of the index. Invariant: while the queue is
  * not empty, every message of this rank to the index goes through it. Otherwise messages go
- * directly by ferry_object_send. So their order is kept.
+ * directly by ferry_object_send. So their order is kept. names.c says how insertions and removals
+ * keep theirs.
  *
  * Threads: `pack` may run on the helper thread while no handler of the element runs. It reads
  * constants of the collection, and fields of the element that only its own handlers change. All
@@ -72,14 +73,18 @@ typedef struct fy_known {
     uint64_t object;      /* 0: not known */
     uint64_t incarnation; /* of the last element that was known here */
     fy_name_queue *queue; /* messages that wait for the name, or for room; NULL: no message */
+    bool here;            /* this rank is the home: without a queue, `bound` has the name */
 } fy_known;
 
 /* A message, a removal or an insertion in a queue. */
 typedef struct fy_queue_entry {
     struct fy_queue_entry *next;
     uint32_t op; /* 0: untracked */
-    int source;  /* of an insertion that is held (home.c) */
+    int source;  /* of an insertion that is held, or the rank that asks (home.c) */
     bool removes, inserts, arrival;
+    bool sent;             /* of an insertion: it was sent already, and only has its place here */
+    bool runs;             /* it was sent by the home to itself, and has not run yet */
+    bool asks;             /* held: no insertion; `source` asks for the name */
     ferry_message message; /* its data follow the struct; an insertion is a request to the home */
 } fy_queue_entry;
 
@@ -88,6 +93,7 @@ struct fy_name_queue {
     uint64_t key;
     fy_queue_entry *head, *tail;
     bool counted; /* as work: the name is known, and the messages wait for room */
+    bool asked;   /* the home has been asked, and has not answered */
 };
 
 /* A rank that has asked for a name. */
@@ -105,13 +111,15 @@ typedef struct fy_home_entry {
     fy_asker *told;             /* ranks that had `object` as an answer */
     uint64_t gone;              /* not 0: an element of the index was removed */
     struct fy_leaving *leaving; /* that element, if it has not ended; else NULL */
+    uint32_t inserting;         /* insertions by this rank, its home, that have not run yet */
 } fy_home_entry;
 
-/* An element that was removed, and the insertions of its index that wait for its end. */
+/* An element that was removed. Insertions of its index, and ranks that ask for its name, wait for
+ * its end in the order in which they came. */
 typedef struct fy_leaving {
     struct fy_leaving *next; /* in `left` of the collection, once it has ended */
     uint64_t key, object;
-    fy_queue_entry *head, *tail; /* each counts as work, and so does the end */
+    fy_queue_entry *head, *tail; /* each insertion counts as work, and so does the end */
     bool ended;
 } fy_leaving;
 
@@ -160,6 +168,7 @@ struct ferry_collection {
     fy_link blocked;  /* queues that wait for room alone */
     fy_leaving *left; /* removed elements that have ended since the last poll */
     size_t held;      /* messages in queues */
+    size_t inserting; /* sum over `bound` */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
     uint64_t root_done; /* at the root: reductions that are complete */
@@ -254,7 +263,8 @@ void fy_element_free(ferry *f, fy_element *e);
 
 /* The home of indices, home.c. */
 
-void fy_ask_take(ferry_collection *c, int source, uint64_t key, bool inserts);
+/* `ask`: as in FY_ASK. */
+void fy_ask_take(ferry_collection *c, int source, uint64_t key, uint64_t ask);
 /* `ended`: the element has ended. Otherwise its removal is on its way. */
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool ended);
 /* The slot of an index in `bound`, made if there is none. NULL: no memory. */
@@ -292,15 +302,17 @@ int fy_collection_check_message(const ferry_collection *c, const char *call,
 int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *message,
                   const ferry_track *track);
 
-/* Whether a removal of `key` is queued on this rank: a later insertion must then be queued too. */
-bool fy_names_insert_waits(const ferry_collection *c, uint64_t key);
-
-/* Queues an insertion: `request` goes to the home after the messages before it. */
-int fy_names_enqueue(ferry_collection *c, uint64_t key, const ferry_message *request);
+/* ferry_collection_insert, after its arguments were checked. Sets `*exists` if this rank is the
+ * home and the index has an element: then nothing is sent. */
+int fy_names_insert(ferry_collection *c, uint64_t key, const ferry_message *request, bool *exists);
+/* An insertion by this rank, the home, has run: goes on with the messages after it. */
+void fy_names_inserted(ferry_collection *c, uint64_t key);
 
 /* Sections and insertions, section.c. */
 
 ferry_request_fn fy_insert_take, fy_spread_take;
+/* Makes the element, or holds the insertion until the last one of the index has ended. */
+void fy_insert_run(ferry_collection *c, int source, const ferry_message *request);
 /* Sends to an object. If there is no room, it keeps a copy and sends that in a later poll. */
 void fy_post(ferry *f, ferry_object object, const ferry_message *message);
 /* Likewise sends a request to this rank, so that its handler does not run inside another. */
