@@ -125,7 +125,8 @@ typedef struct ferry_collection_options {
 /* Makes a collection of the members, and on each the elements that begin there. Collective.
  * Handlers of elements may run before it returns on this rank. Copies `options`. Gives `*out`,
  * freed with ferry_collection_destroy or ferry_close. FERRY_EINVAL: an option is wrong, or the
- * ranks disagree. FERRY_ENOMEM: also when `make` gave NULL. Errors as ferry_allreduce. [app thread,
+ * ranks disagree. FERRY_ENOMEM: also when `make` gave NULL. If another rank fails, its error; the
+ * message names the rank. Errors as ferry_allreduce. [app thread,
  * not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int
 ferry_collection_create(ferry *f, const ferry_collection_options *options, ferry_collection **out);

@@ -144,8 +144,32 @@ static void list_agreed(const ferry_collection *c, uint64_t values[AGREED])
     memcpy(values, list, sizeof list);
 }
 
-/* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ, or
- * another rank has an error. */
+typedef struct failure {
+    int32_t error;
+    char reason[FY_KEPT_BYTES];
+} failure;
+
+/* At least one rank has failed. Returns this rank's `error`, or the error of the first rank that
+ * has one, with its reason. Collective. */
+static int failure_share(ferry *f, int error)
+{
+    failure own = {.error = error}, other;
+    if (error != 0)
+        (void)snprintf(own.reason, sizeof own.reason, "%s", ferry_error_message(f));
+    other = own;
+    int32_t first = error != 0 ? ferry_rank(f) : INT32_MAX;
+    int reached = ferry_allreduce(f, FERRY_INT32, FERRY_MIN, &first, &first, 1);
+    if (reached == 0)
+        reached = ferry_broadcast(f, first, &other, sizeof other);
+    if (error != 0)
+        return fy_fail(f, error, "%s", own.reason);
+    return reached != 0 ? reached
+                        : fy_fail(f, other.error, "collection_create failed on rank %d: %s", first,
+                                  other.reason);
+}
+
+/* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ.
+ * Fails also if another rank has an error. */
 static int collection_agree(ferry *f, const ferry_collection *c, int error)
 {
     static const char *const names[AGREED] = {"",
@@ -167,10 +191,10 @@ static int collection_agree(ferry *f, const ferry_collection *c, int error)
     for (int i = 0; i < AGREED; i++)
         least[AGREED + i] = ~least[i];
     int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, least, least, 2 * AGREED);
-    if (reached != 0 || error != 0)
+    if (reached != 0)
         return error != 0 ? error : reached;
     if (least[0] == 0)
-        return fy_fail(f, FERRY_EINVAL, "collection_create: it failed on another rank");
+        return failure_share(f, error);
     for (int i = 1; i < AGREED; i++)
         if (least[i] != ~least[AGREED + i])
             return fy_fail(
@@ -279,11 +303,10 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
         sums[0] = c->total;
         sums[1] = error != 0;
         int reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
-        if (error == 0)
+        if (reached == 0 && sums[1] != 0)
+            error = failure_share(f, error);
+        else if (error == 0)
             error = reached;
-        if (error == 0 && sums[1] != 0)
-            error = fy_fail(f, FERRY_ENOMEM,
-                            "collection_create: another rank could not make an element");
     }
     if (error != 0) {
         char reason[FY_KEPT_BYTES];

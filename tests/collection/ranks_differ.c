@@ -1,6 +1,6 @@
 /* Goal: ferry_collection_create fails on all ranks if one rank gives another option, and names the
- * option with its values. If `make` fails on one rank, that rank says so. Method: rank 1 differs.
- */
+ * option with its values. If a rank fails, for its options or in `make`, the others get its error,
+ * its number and its reason. Method: rank 1 differs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +30,10 @@ static const char *const expected[] = {"dims differs between ranks, from 1 to 2"
                                        "map_fn (0: NULL) differs between ranks, from 0 to 1",
                                        "step (0: NULL) differs between ranks, from 0 to 1",
                                        "fixed differs between ranks, from 0 to 1",
-                                       "ops->flat_bytes differs between ranks, from 8 to 16"};
-enum { CASES = sizeof expected / sizeof *expected };
+                                       "ops->flat_bytes differs between ranks, from 8 to 16",
+                                       "collection element: `make` gave no element",
+                                       "collection_create: flags are 0x8"};
+enum { NO_ELEMENT = 6, WRONG };
 
 static void differ(ferry_collection_options *options, ferry_object_ops *ops, int which)
 {
@@ -48,20 +50,20 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
     const bool differs = ferry_rank(f) == 1;
-    for (int i = 0; i <= CASES; i++) {
+    for (int i = 0; i <= WRONG; i++) {
         ferry_collection *c;
         ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
         ferry_collection_options options = FERRY_COLLECTION_OPTIONS_DEFAULTS;
         options.ops = &ops;
         options.make = make;
         differ(&options, &ops, differs ? i : -1);
-        options.make_arg = i == CASES && differs ? &ops : NULL;
-        const char *text = i < CASES ? expected[i]
-                           : differs ? "`make` gave no element"
-                                     : "another rank could not make";
+        options.make_arg = i == NO_ELEMENT && differs ? &ops : NULL;
+        ops.flags = i == WRONG && differs ? 8 : 0;
         CHECK(f, ferry_collection_create(f, &options, &c) ==
-                     (i < CASES ? FERRY_EINVAL : FERRY_ENOMEM));
-        CHECK(f, strstr(ferry_error_message(f), text) != NULL);
+                     (i == NO_ELEMENT ? FERRY_ENOMEM : FERRY_EINVAL));
+        CHECK(f, strstr(ferry_error_message(f), expected[i]) != NULL);
+        CHECK(f, differs || i < NO_ELEMENT ||
+                     strstr(ferry_error_message(f), "failed on rank 1: ") != NULL);
     }
     return 0;
 }
