@@ -304,17 +304,19 @@ int fy_element_type(ferry_collection *c)
 }
 
 /* Gives the element a name, sends it to the ranks that wait for it, and starts the first step if
- * that needs nothing. */
+ * that needs nothing. Frees the element if it fails. */
 static int name_element(ferry_collection *c, fy_element *e)
 {
     fy_home_entry *bound = fy_bound_make(c, e->key);
-    if (bound == NULL || fy_rounds_enter(c, e->round) != 0)
-        return FERRY_ENOMEM;
+    int error = bound == NULL ? fy_fail(c->f, FERRY_ENOMEM, "collection: no memory for a name")
+                              : fy_rounds_enter(c, e->round);
+    if (error != 0)
+        goto free_element;
     e->incarnation = bound->incarnation + 1;
-    int error = ferry_object_create(c->f, c->type, &e->user, &e->user.object);
+    error = ferry_object_create(c->f, c->type, &e->user, &e->user.object);
     if (error != 0) {
         fy_rounds_leave(c, e->round);
-        return error;
+        goto free_element;
     }
     enter(e);
     if (!c->options.fixed) {
@@ -322,7 +324,7 @@ static int name_element(ferry_collection *c, fy_element *e)
         if (error != 0) {
             char reason[FY_KEPT_BYTES]; /* element_destroy makes calls that fail */
             (void)snprintf(reason, sizeof reason, "%s", ferry_error_message(c->f));
-            (void)ferry_object_destroy(c->f, e->user.object);
+            (void)ferry_object_destroy(c->f, e->user.object); /* frees it too */
             return fy_fail(c->f, error, "collection: %s", reason);
         }
     }
@@ -332,6 +334,10 @@ static int name_element(ferry_collection *c, fy_element *e)
     fy_bound_tell(c, e->key);
     fy_step_settle(e);
     return 0;
+free_element:
+    fy_element_free(c->f, e);
+    free(e);
+    return error;
 }
 
 int fy_element_make(ferry_collection *c, uint64_t key, uint64_t round, const ferry_message *from)
@@ -355,10 +361,5 @@ int fy_element_make(ferry_collection *c, uint64_t key, uint64_t round, const fer
         return fy_fail(c->f, FERRY_ENOMEM, "collection %s: `make` gave no element %s", c->name,
                        fy_index_text(c, fy_key_index(c, key), text));
     }
-    int error = name_element(c, e);
-    if (error != 0 && e->user.object.word == 0) {
-        fy_element_free(c->f, e);
-        free(e);
-    }
-    return error;
+    return name_element(c, e);
 }
