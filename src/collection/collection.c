@@ -443,12 +443,32 @@ ferry *ferry_collection_rank(const ferry_collection *c)
     return c->f;
 }
 
+/* Finds the reduction that is incomplete. Sets `*teller` to the rank that has written to `text`
+ * what it misses; INT_MAX: there is none. Collective. */
+static int check_rounds(ferry_collection *c, char *text, size_t size_bytes, int32_t *teller)
+{
+    fy_round_report report;
+    fy_round_look(c, &report);
+    int32_t least[3] = {report.waits ? 0 : 1, report.first != NULL ? c->rank : INT_MAX,
+                        report.waits ? c->rank : INT_MAX};
+    int error = ferry_allreduce(c->f, FERRY_INT32, FERRY_MIN, least, least, 3);
+    *teller = least[0] == 1 ? INT_MAX : least[1] != INT_MAX ? least[1] : least[2];
+    if (error != 0 || *teller == INT_MAX)
+        return error;
+    error = ferry_allreduce(c->f, FERRY_UINT64, FERRY_SUM, report.counts, report.counts, 2);
+    if (*teller == c->rank)
+        fy_round_tell(c, &report, text, size_bytes);
+    return error;
+}
+
 int ferry_collection_check(ferry_collection *c)
 {
     char text[FY_STRAY_BYTES + FY_TEXT_BYTES] = "";
     bool missing = fy_collection_missing(c, text, sizeof text);
     int32_t first = missing ? c->rank : INT_MAX;
     int error = ferry_allreduce(c->f, FERRY_INT32, FERRY_MIN, &first, &first, 1);
+    if (error == 0 && first == INT_MAX)
+        error = check_rounds(c, text, sizeof text, &first);
     if (error != 0 || first == INT_MAX)
         return error;
     error = ferry_broadcast(c->f, first, text, sizeof text);

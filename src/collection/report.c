@@ -84,27 +84,40 @@ static bool tell_queue(text *t, const ferry_collection *c, const fy_known *known
     return true;
 }
 
-static bool tell_round(text *t, const ferry_collection *c)
+static bool is_described(const fy_round *round)
 {
-    const fy_round *round = c->root_rounds;
     while (round != NULL && !round->described)
         round = round->next;
-    const fy_round *here = c->rounds;
-    while (here != NULL && !here->described)
-        here = here->next;
-    if (round == NULL && here == NULL)
-        return false;
-    if (here != NULL)
-        add(t,
-            "collection %s: reduction %llu is incomplete: elements on rank %d contributed, and "
-            "others there did not",
-            c->name, (unsigned long long)here->number, c->rank);
-    else
-        add(t, "collection %s: reduction %llu is incomplete: %llu of %lld elements contributed",
-            c->name, (unsigned long long)round->number,
-            (unsigned long long)(round->count + round->fresh),
-            (long long)(c->total + round->change));
-    return true;
+    return round != NULL;
+}
+
+void fy_round_look(const ferry_collection *c, fy_round_report *out)
+{
+    *out = (fy_round_report){.waits = is_described(c->rounds) || is_described(c->root_rounds)};
+    for (const fy_link *link = c->elements.next; link != &c->elements; link = link->next) {
+        const fy_element *e = fy_element_at((fy_link *)(uintptr_t)link);
+        bool behind = e->round <= c->done;
+        if (behind && (out->first == NULL || e->key < out->first->key))
+            out->first = e;
+        out->counts[behind]++;
+    }
+    out->waits |= out->counts[0] != 0;
+}
+
+void fy_round_tell(const ferry_collection *c, const fy_round_report *report, char *out,
+                   size_t size_bytes)
+{
+    char index[FY_TEXT_BYTES];
+    const unsigned long long number = c->done, had = report->counts[0];
+    text t = {.out = out, .size = size_bytes};
+    add(&t, "collection %s: reduction %llu is incomplete: ", c->name, number);
+    if (report->first == NULL) {
+        add(&t, "not all contributions have come to rank %d", fy_rounds_root(c));
+        return;
+    }
+    add(&t, "%llu of %llu elements contributed; element %s did not", had,
+        had + (unsigned long long)report->counts[1],
+        fy_index_text(c, report->first->user.index, index));
 }
 
 bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
@@ -128,7 +141,7 @@ bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
     for (const fy_known *k; (k = fy_table_next(&c->known, &index)) != NULL;)
         if (tell_queue(&t, c, k))
             return true;
-    return tell_round(&t, c);
+    return false;
 }
 
 void fy_collections_why(ferry *f, fy_why *why)

@@ -31,7 +31,7 @@ typedef struct fy_round_head {
     ferry_contribution how;
 } fy_round_head;
 
-static int root_of(const ferry_collection *c)
+int fy_rounds_root(const ferry_collection *c)
 {
     return c->members[c->id % (uint32_t)c->ranks];
 }
@@ -160,9 +160,9 @@ static void rounds_settle(ferry_collection *c)
 {
     while (c->rounds != NULL && c->rounds->here == 0) {
         fy_round *round = round_pop(&c->rounds);
-        if (round->described && send_round(c, root_of(c), FY_PARTIAL, round) != 0)
+        if (round->described && send_round(c, fy_rounds_root(c), FY_PARTIAL, round) != 0)
             fy_stray(c, "a part of reduction %llu is lost: it could not be sent to rank %d",
-                     (unsigned long long)round->number, root_of(c));
+                     (unsigned long long)round->number, fy_rounds_root(c));
         round_free(round);
     }
 }
@@ -262,10 +262,10 @@ uint64_t fy_birth_hash(uint64_t key, uint64_t number)
 
 void fy_rounds_change(ferry_collection *c, uint64_t number, int64_t change, uint64_t sum)
 {
-    if ((change != 0 || sum != 0) &&
-        fy_collection_tell(c, root_of(c), FY_CHANGE, number, (uint64_t)change, sum, NULL, 0) != 0)
+    if ((change != 0 || sum != 0) && fy_collection_tell(c, fy_rounds_root(c), FY_CHANGE, number,
+                                                        (uint64_t)change, sum, NULL, 0) != 0)
         fy_stray(c, "rank %d completes reductions and was not told of a new or removed element",
-                 root_of(c));
+                 fy_rounds_root(c));
 }
 
 void fy_change_take(ferry_collection *c, const fy_frame *frame)
@@ -290,16 +290,17 @@ void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
     memcpy(&head, frame->data, sizeof head);
     if (head.described && values_bytes(c, &head.how) != frame->size_bytes - sizeof head)
         return;
-    fy_round *round = number < c->root_done ? NULL : round_at(&c->root_rounds, number);
-    int error = round == NULL    ? FERRY_ENOENT
-                : head.described ? rounds_add(c, round, &head.how,
-                                              (const unsigned char *)frame->data + sizeof head)
-                                 : 0;
+    bool late = number < c->root_done;
+    fy_round *round = late ? NULL : round_at(&c->root_rounds, number);
+    int error = round == NULL ? FERRY_ENOMEM : 0;
+    if (round != NULL && head.described)
+        error = rounds_add(c, round, &head.how, (const unsigned char *)frame->data + sizeof head);
     if (error != 0) {
         fy_stray(c, "reduction %llu leaves out the contributions of rank %d: %s",
                  (unsigned long long)number, source,
-                 error == FERRY_ENOENT ? "it is complete already, or there is no memory"
-                                       : "elements differ in count, type, reduction or target");
+                 late                    ? "it is complete already"
+                 : error == FERRY_ENOMEM ? "no memory"
+                                         : "elements differ in count, type, reduction or target");
         return;
     }
     round->count += head.count;
@@ -390,7 +391,7 @@ void fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
     c->done = frame->words[1] + 1;
     bool here = head.how.to == FERRY_REDUCED_RANKS ||
                 (head.how.to == FERRY_REDUCED_RANK && head.how.rank == c->rank) ||
-                (head.how.to == FERRY_REDUCED_ELEMENT && c->rank == root_of(c));
+                (head.how.to == FERRY_REDUCED_ELEMENT && c->rank == fy_rounds_root(c));
     if (here) {
         delivery d = {.c = c,
                       .how = &head.how,

@@ -322,6 +322,8 @@ int fy_unsent_flush(fy_collections *all);
 
 /* Reductions, rounds.c. */
 
+/* The rank that completes the reductions of the collection. */
+int fy_rounds_root(const ferry_collection *c);
 /* An element with this next round has come to the rank, or leaves it. FERRY_ENOMEM. */
 int fy_rounds_enter(ferry_collection *c, uint64_t round);
 void fy_rounds_leave(ferry_collection *c, uint64_t round);
@@ -358,8 +360,20 @@ void fy_stray(ferry_collection *c, const char *format, ...) __attribute__((forma
 int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, uint64_t a,
                        uint64_t b, uint64_t more, const void *data, size_t size_bytes);
 
-/* Writes to `out` the first fault, step, message or reduction that waits. False: none does.
- * report.c */
+/* Reports, report.c. */
+
+/* A rank's part in the first reduction that is not complete, at quiescence. */
+typedef struct fy_round_report {
+    const fy_element *first; /* of those here that have not contributed; NULL: there is none */
+    uint64_t counts[2];      /* elements that have contributed, and those that have not */
+    bool waits;              /* there are contributions to it */
+} fy_round_report;
+
+void fy_round_look(const ferry_collection *c, fy_round_report *out);
+/* Writes to `out` what the reduction misses. Its `counts` are those of all ranks. */
+void fy_round_tell(const ferry_collection *c, const fy_round_report *report, char *out,
+                   size_t size_bytes);
+/* Writes to `out` the first fault, step or message that waits. False: none does. */
 bool fy_collection_missing(ferry_collection *c, char *out, size_t size);
 void fy_collections_why(ferry *f, fy_why *why);
 

@@ -235,7 +235,7 @@ static void test_check_tells_reductions_and_messages(void **state)
     needs.reduction = true;
     assert_int_equal(ferry_step_next(element_at(c, 0), &needs), FERRY_ESTATE);
     assert_int_equal(ferry_element_contribute(element_at(c, 0), &sum), 0);
-    check_says(c, "reduction 0 is incomplete");
+    check_says(c, "reduction 0 is incomplete: 1 of 2 elements contributed; element (1) did not");
     assert_int_equal(ferry_step_next(element_at(c, 0), &needs), 0);
     assert_int_equal(ferry_element_contribute(element_at(c, 0), &sum), FERRY_ESTATE);
     check_says(c, "step 0 of element (0) waits: reduction 0 is incomplete");

@@ -157,6 +157,25 @@ static void refuse_holes(ferry *f)
     CHECK(f, ferry_collection_destroy(c) == 0);
 }
 
+/* Every rank is told which element has not contributed. */
+static void miss_one(ferry *f)
+{
+    ferry_collection *c;
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry_collection_options options = options_of(&ops);
+    const ferry_section most[] = {{{{0, 0, 0}}, {{40, 0, 0}}, {{1, 0, 0}}},
+                                  {{{42, 0, 0}}, {{ELEMENTS - 1, 0, 0}}, {{1, 0, 0}}}};
+    const ferry_message message = {.handler = state_of(f)->contribute, .word_count = 2};
+    ops.flat_bytes = sizeof(double);
+    CHECK(f, ferry_collection_create(f, &options, &c) == 0);
+    for (int i = 0; ferry_rank(f) == 0 && i < 2; i++)
+        CHECK(f, ferry_collection_send_section(c, &most[i], &message) == 0);
+    CHECK(f, ferry_quiesce(f) == 0 && ferry_collection_check(c) == FERRY_ESTATE);
+    CHECK(f, strstr(ferry_error_message(f),
+                    "59 of 60 elements contributed; element (41) did not") != NULL);
+    CHECK(f, ferry_collection_destroy(c) == 0);
+}
+
 static void note_gone(ferry *f, void *arg, const ferry_peer_event *event)
 {
     (void)arg;
@@ -258,6 +277,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (int map = 0; map < MAPS; map++)
         use_map(f, (ferry_map)(map % 5), map == 5 ? member_of : NULL);
     refuse_holes(f);
+    miss_one(f);
     return 0;
 }
 
