@@ -32,10 +32,10 @@ typedef struct ferry_balance_options {
 /* Makes an object on this rank schedulable: all its messages become tasks. Call it before its first
  * message. Deviation: the paper's plain message, which runs on arrival, is not offered: it would
  * overtake tasks, and messages of one rank to one object run in the order sent. Borrows `options`
- * (NULL: defaults) and what it points to; the object keeps the values. FERRY_ENOENT: not here.
- * FERRY_ESTATE: schedulable already. FERRY_EINVAL: a number is negative or not finite, a dependency
- * names no object, or as ferry_balance_choose. [app thread, handlers | never blocks]
- * prema.txt 5.2.1. */
+ * (NULL: defaults) and what it points to. FERRY_ENOENT: not here. FERRY_ESTATE: schedulable
+ * already. FERRY_EINVAL: a number is negative or not finite, a dependency is no name (that of an
+ * object that has ended is accepted), or as ferry_balance_choose. [app thread, handlers | never
+ * blocks] prema.txt 5.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
 

@@ -49,7 +49,7 @@ typedef struct ferry_element {
     void *data;          /* what `make` or the type's `unpack` returned */
 } ferry_element;
 
-/* Where elements begin. */
+/* Where elements begin. FERRY_MAP_BLOCK, FERRY_MAP_CYCLIC and FERRY_MAP_CURVE need extents. */
 typedef enum ferry_map {
     FERRY_MAP_DEFAULT, /* FERRY_MAP_BLOCK with extents, else FERRY_MAP_HASH */
     FERRY_MAP_BLOCK,   /* a box of indices for each rank */
@@ -150,8 +150,8 @@ FERRY_API FERRY_MUST_USE int ferry_collection_insert(ferry_collection *c, ferry_
  * to the index fail, until it is inserted again. If the index has no element yet, the call takes
  * effect when there is one, unless this rank inserts the index before: then it removes nothing, and
  * what this rank sent before it fails. An element may also destroy itself with
- * ferry_object_destroy. [app thread, handlers | may block outside handlers | polls when it blocks]
- */
+ * ferry_object_destroy. FERRY_ENOENT: the home knows that there is none any more; another rank
+ * gets 0. [app thread, handlers | may block outside handlers | polls when it blocks] */
 FERRY_API FERRY_MUST_USE int ferry_collection_remove(ferry_collection *c, ferry_index index);
 
 /* Sends `message` to the element of `index`, wherever it is; as ferry_object_send. If the index has
@@ -162,7 +162,8 @@ FERRY_API FERRY_MUST_USE int ferry_collection_send(ferry_collection *c, ferry_in
                                                    const ferry_message *message,
                                                    const ferry_track *track);
 
-/* A box of indices with strides: low, low + stride, ... up to high. A stride of 0 means 1. */
+/* A box of indices with strides: low, low + stride, ... up to high. A stride of 0 means 1;
+ * a negative one is refused (FERRY_EINVAL). */
 typedef struct ferry_section {
     ferry_index low, high, stride;
 } ferry_section;
@@ -254,7 +255,8 @@ FERRY_API FERRY_MUST_USE int ferry_step_next(ferry_element *element, const ferry
 /* Sends `message` to step `number` of the element of `index` from `element` (NULL: from this rank).
  * The message has two words at most, and its handler is ignored. If it comes before its step, it
  * waits in the element. If it comes after its step, or the step does not need it,
- * ferry_collection_check reports an error. Else as ferry_collection_send. [app thread, handlers |
+ * ferry_collection_check reports an error. FERRY_ESTATE: the collection has no `step`. Else as
+ * ferry_collection_send. [app thread, handlers |
  * may block and poll outside handlers] */
 FERRY_API FERRY_MUST_USE int ferry_step_send(ferry_collection *c, const ferry_element *element,
                                              ferry_index index, uint64_t number,

@@ -51,7 +51,7 @@ static int check_extents(ferry_collection *c)
         bool used = d < c->options.dims;
         if (c->dense && (used ? e[d] < 1 || e[d] > INT64_C(1) << 31 : e[d] != 0))
             return fy_fail(c->f, FERRY_EINVAL,
-                           "collection_create: extent %d is %lld; expected %d of at least 1 (as "
+                           "collection_create: extent %d is %lld; expected %d of 1 to 2^31 (as "
                            "`dims` says) and the rest 0, or all 0",
                            d, (long long)e[d], c->options.dims);
         c->extents[d] = e[d];

@@ -336,6 +336,17 @@ static fy_name_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
     return known->queue;
 }
 
+/* The call that has made the message, for error texts. */
+static const char *call_of(const ferry_collection *c, const ferry_message *message)
+{
+    const fy_collections *all = fy_collections_of(c->f);
+    uint16_t handler = message->handler.index;
+    return handler == all->remove.index   ? "collection_remove"
+           : handler == all->insert.index ? "collection_insert"
+           : handler == all->step.index   ? "step_send"
+                                          : "collection_send";
+}
+
 static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *message,
                    const ferry_track *track)
 {
@@ -350,10 +361,8 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
         free(w);
         if (q != NULL && q->head == NULL && fresh)
             fy_answer_take(c, key, 0, UINT64_MAX); /* frees the empty queue */
-        return error == FERRY_ENOMEM ? fy_fail(c->f, error,
-                                               "collection_send: no memory for %zu "
-                                               "bytes",
-                                               message->size_bytes)
+        return error == FERRY_ENOMEM ? fy_fail(c->f, error, "%s: no memory for %zu bytes",
+                                               call_of(c, message), message->size_bytes)
                                      : error;
     }
     if (op != 0) {
@@ -404,7 +413,7 @@ int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *messag
     fy_known *known = fy_table_find(&c->known, key);
     uint64_t object = known_name(c, key, known, &gone);
     if (gone)
-        return fy_fail(c->f, FERRY_ENOENT, "collection_send: element %s of %s was removed",
+        return fy_fail(c->f, FERRY_ENOENT, "%s: element %s of %s was removed", call_of(c, message),
                        fy_index_text(c, fy_key_index(c, key), text), c->name);
     if (object != 0) {
         bool removes = message->handler.index == fy_collections_of(c->f)->remove.index;

@@ -204,10 +204,23 @@ static int send_to_homes(ferry_collection *c, const bool *homes, const ferry_mes
     return sent != 0 ? 0 : error;
 }
 
+static int check_strides(const ferry_collection *c, const ferry_section *section)
+{
+    for (int d = 0; section != NULL && d < c->options.dims; d++)
+        if (section->stride.at[d] < 0)
+            return fy_fail(c->f, FERRY_EINVAL,
+                           "collection_send_section: stride %d is %lld; expected at least 1, or 0 "
+                           "for 1",
+                           d, (long long)section->stride.at[d]);
+    return 0;
+}
+
 int ferry_collection_send_section(ferry_collection *c, const ferry_section *section,
                                   const ferry_message *message)
 {
     int error = fy_collection_check_message(c, "collection_send_section", message);
+    if (error == 0)
+        error = check_strides(c, section);
     if (error != 0)
         return error;
     fy_section_head head = {.section = section_of(c, section), .message = *message};

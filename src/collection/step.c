@@ -342,6 +342,8 @@ int ferry_step_send(ferry_collection *c, const ferry_element *element, ferry_ind
     uint64_t key = fy_index_key(c, index);
     if (key == 0)
         return fy_index_refuse(c, "step_send", index);
+    if (c->options.step == NULL)
+        return fy_fail(c->f, FERRY_ESTATE, "step_send: collection %s has no `step`", c->name);
     int error = fy_collection_check_words(c, "step_send", message, FERRY_WORDS_MAX - 2);
     if (error != 0)
         return error;

@@ -79,6 +79,9 @@ static void test_create_refuses_bad_options(void **state)
     o.dims = 2;
     assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
     assert_says(f, "extent 1 is 0");
+    o.extents[1] = INT64_C(1) << 40;
+    assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
+    assert_says(f, "extent 1 is 1099511627776; expected 2 of 1 to 2^31");
     o = options_of(&ops, 0);
     o.map = FERRY_MAP_CURVE;
     assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
@@ -126,6 +129,39 @@ static void test_messages_outside_are_refused(void **state)
                      FERRY_EINVAL);
     assert_says(f, "at most 2");
     assert_int_equal(ferry_collection_home(c, ferry_index_of(-1, 0, 0)), FERRY_EINVAL);
+    assert_int_equal(ferry_collection_destroy(c), 0);
+    assert_int_equal(ferry_close(f), 0);
+}
+
+static void take(ferry *f, ferry_object object, void *data, int source,
+                 const ferry_message *message)
+{
+    (void)f, (void)object, (void)data, (void)source, (void)message;
+}
+
+static void test_calls_that_cannot_work_are_refused(void **state)
+{
+    (void)state;
+    ferry *f = open_alone();
+    ferry_object_ops ops = flat();
+    ferry_collection *c;
+    ferry_collection_options o = options_of(&ops, 4);
+    ferry_message message = {.word_count = 0};
+    ferry_section section = {{{0, 0, 0}}, {{3, 0, 0}}, {{-2, 0, 0}}};
+    o.step = NULL;
+    assert_int_equal(ferry_object_handler_register(f, "take", take, &message.handler), 0);
+    assert_int_equal(ferry_collection_create(f, &o, &c), 0);
+    assert_int_equal(ferry_collection_send_section(c, &section, &message), FERRY_EINVAL);
+    assert_says(f, "stride 0 is -2; expected at least 1, or 0 for 1");
+    section.stride.at[0] = 0;
+    assert_int_equal(ferry_collection_send_section(c, &section, &message), 0);
+    assert_int_equal(ferry_step_send(c, NULL, ferry_index_of(1, 0, 0), 0, &message, NULL),
+                     FERRY_ESTATE);
+    assert_says(f, "step_send: collection edge has no `step`");
+    assert_int_equal(ferry_collection_remove(c, ferry_index_of(1, 0, 0)), 0);
+    assert_int_equal(ferry_quiesce(f), 0);
+    assert_int_equal(ferry_collection_remove(c, ferry_index_of(1, 0, 0)), FERRY_ENOENT);
+    assert_says(f, "collection_remove: element (1) of edge was removed");
     assert_int_equal(ferry_collection_destroy(c), 0);
     assert_int_equal(ferry_close(f), 0);
 }
@@ -258,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create_refuses_bad_options),
         cmocka_unit_test(test_messages_outside_are_refused),
+        cmocka_unit_test(test_calls_that_cannot_work_are_refused),
         cmocka_unit_test(test_check_tells_what_a_step_misses),
         cmocka_unit_test(test_messages_of_a_step_need_one_task),
         cmocka_unit_test(test_check_tells_reductions_and_messages),
