@@ -41,12 +41,6 @@ static bool allreduce_begin(fy_collective *c, part *p, bool in_place)
     return true;
 }
 
-static void receive(fy_collective *c, int source, int32_t tag, void *buffer, size_t bytes)
-{
-    uint32_t post = fy_plan_receive(c, source, tag, buffer, bytes);
-    fy_plan_await(c, post, 0);
-}
-
 static int rank_of(const fy_pairing *p, int position)
 {
     return position < p->rest ? position * 2 : position + p->rest;
@@ -67,7 +61,7 @@ static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs)
         bool lower = other < position;
         uint32_t post = fy_plan_receive(c, rank, p->tag + round, p->other, p->bytes);
         fy_plan_send(c, rank, p->tag + round, p->piece, p->bytes);
-        fy_plan_await(c, post, 0);
+        fy_plan_await(c, post);
         fy_plan_combine(c, p->piece, lower ? p->other : p->piece, lower ? p->piece : p->other,
                         p->bytes);
     }
@@ -82,11 +76,11 @@ void fy_plan_allreduce(fy_collective *c)
         return;
     if (paired && c->self % 2 == 1) {
         fy_plan_send(c, c->self - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
-        receive(c, c->self - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
+        fy_plan_take(c, c->self - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
         return;
     }
     if (paired) {
-        receive(c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
+        fy_plan_take(c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
         fy_plan_combine(c, p.piece, p.piece, p.other, p.bytes);
     }
     double_up(c, &p, &pairs);
@@ -98,7 +92,7 @@ void fy_plan_allreduce(fy_collective *c)
 static void hand_over(fy_collective *c, const part *p, int rank, int32_t tag)
 {
     if (p->large)
-        receive(c, rank, p->tag + TAG_READY, NULL, 0);
+        fy_plan_take(c, rank, p->tag + TAG_READY, NULL, 0);
     fy_plan_send(c, rank, p->tag + tag, p->piece, p->bytes);
 }
 
@@ -107,7 +101,7 @@ static void take_over(fy_collective *c, const part *p, int rank, int32_t tag, vo
     uint32_t post = fy_plan_receive(c, rank, p->tag + tag, to, p->bytes);
     if (p->large)
         fy_plan_send(c, rank, p->tag + TAG_READY, NULL, 0);
-    fy_plan_await(c, post, 0);
+    fy_plan_await(c, post);
 }
 
 /* Folds until this rank has passed its run on. Rank 0 folds until it has the results of all. */
@@ -174,7 +168,7 @@ void fy_plan_scan(fy_collective *c)
             hand_over(c, &p, to, round);
         if (from < 0)
             continue;
-        receive(c, from, p.tag + round, p.other, p.bytes);
+        fy_plan_take(c, from, p.tag + round, p.other, p.bytes);
         if (distance == 1 && !inclusive)
             fy_plan_copy(c, result, p.other, p.bytes);
         else if (!inclusive)

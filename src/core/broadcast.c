@@ -32,12 +32,9 @@ static tree tree_of(const fy_collective *c)
 static void broadcast_begin(fy_collective *c, const tree *t, bool large)
 {
     fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
-    for (int bit = t->mask / 2; bit > 0 && large; bit /= 2) {
-        if (bit >= c->ranks - t->self)
-            continue;
-        uint32_t post = fy_plan_receive(c, rank_of(c, t, t->self + bit), TAG_READY, NULL, 0);
-        fy_plan_await(c, post, 0);
-    }
+    for (int bit = t->mask / 2; bit > 0 && large; bit /= 2)
+        if (bit < c->ranks - t->self)
+            fy_plan_take(c, rank_of(c, t, t->self + bit), TAG_READY, NULL, 0);
     if (t->self == 0)
         return;
     int parent = rank_of(c, t, t->self - t->mask);
@@ -56,7 +53,7 @@ void fy_plan_broadcast(fy_collective *c)
     size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
     /* The post of the data is the last one made, and is kept while it is not complete. */
     if (t.self != 0 && c->post_count > 0)
-        fy_plan_await(c, c->post_count - 1, c->done + piece);
+        fy_plan_await_bytes(c, c->post_count - 1, c->done + piece);
     for (int bit = t.mask / 2; bit > 0; bit /= 2)
         if (bit < c->ranks - t.self)
             fy_plan_send(c, rank_of(c, &t, t.self + bit), TAG_DATA,

@@ -240,7 +240,11 @@ int fy_collective_check_group(ferry *f, const fy_group *group, const char *name)
 /* For plans, which name places in the group. fy_plan_receive gives the index of the post. */
 uint32_t fy_plan_receive(fy_collective *c, int source, int32_t tag, void *buffer,
                          size_t size_bytes);
-void fy_plan_await(fy_collective *c, uint32_t post, size_t size_bytes);
+void fy_plan_await(fy_collective *c, uint32_t post);
+/* Awaits `size_bytes` of the post. */
+void fy_plan_await_bytes(fy_collective *c, uint32_t post, size_t size_bytes);
+/* Receives, and awaits all. */
+void fy_plan_take(fy_collective *c, int source, int32_t tag, void *buffer, size_t size_bytes);
 void fy_plan_send(fy_collective *c, int rank, int32_t tag, const void *data, size_t size_bytes);
 /* Announces that `whole_bytes` will come with `tag`, and sends none of them. */
 void fy_plan_announce(fy_collective *c, int rank, int32_t tag, size_t whole_bytes);

@@ -99,7 +99,7 @@ static void exchange_send_all(fy_collective *c, const roles *r, pieces in, bool 
         if (large) {
             uint32_t ready = fy_plan_receive(c, in.place, TAG_READY, NULL, 0);
             fy_plan_announce(c, in.place, TAG_DATA, bytes);
-            fy_plan_await(c, ready, 0);
+            fy_plan_await(c, ready);
         }
         fy_plan_send(c, in.place, TAG_DATA, data_of(&in), bytes);
     }
@@ -126,7 +126,7 @@ void fy_plan_exchange(fy_collective *c)
         fy_plan_copy(c, data_of(&out), data_of(&in), pieces_bytes(&in));
     exchange_send_all(c, &r, in, true);
     for (uint32_t post = first; post < end; post++)
-        fy_plan_await(c, post, 0);
+        fy_plan_await(c, post);
 }
 
 /* Each rank receives its piece from all ranks, a part at a time, and combines the parts in the
@@ -161,7 +161,7 @@ void fy_plan_reduce_scatter(fy_collective *c)
     for (int place = 0; place < c->ranks && own > 0; place++) {
         const unsigned char *from = place == c->self ? mine : c->scratch + (size_t)place * own;
         if (place != c->self)
-            fy_plan_await(c, post++, 0);
+            fy_plan_await(c, post++);
         if (place == 0)
             fy_plan_copy(c, out, from, own);
         else

@@ -47,9 +47,8 @@ static void gather_small(fy_collective *c)
         if (left <= 0)
             continue;
         size_t count = (size_t)(left < bit ? left : bit);
-        uint32_t post = fy_plan_receive(c, rank_at(c, root, self + bit), round,
-                                        c->scratch + held * size, count * size);
-        fy_plan_await(c, post, 0);
+        fy_plan_take(c, rank_at(c, root, self + bit), round, c->scratch + held * size,
+                     count * size);
         held += count;
     }
     turn(c, c->scratch, root);
@@ -60,8 +59,7 @@ static void gather_large(fy_collective *c)
     unsigned char *out = c->what.out;
     int root = c->root;
     if (c->self != root) {
-        uint32_t ready = fy_plan_receive(c, root, TAG_READY, NULL, 0);
-        fy_plan_await(c, ready, 0);
+        fy_plan_take(c, root, TAG_READY, NULL, 0);
         fy_plan_send(c, root, TAG_DATA, c->what.in, c->size_bytes);
         return;
     }
@@ -73,7 +71,7 @@ static void gather_large(fy_collective *c)
     }
     fy_plan_copy(c, out + (size_t)root * c->size_bytes, c->what.in, c->size_bytes);
     for (uint32_t post = 0; post < c->post_count; post++)
-        fy_plan_await(c, post, 0);
+        fy_plan_await(c, post);
 }
 
 void fy_plan_gather(fy_collective *c)
@@ -99,7 +97,7 @@ static void allgather_small(fy_collective *c)
         uint32_t post = fy_plan_receive(c, rank_at(c, c->self, held), round,
                                         c->scratch + (size_t)held * size, count * size);
         fy_plan_send(c, rank_at(c, c->self, c->ranks - held), round, c->scratch, count * size);
-        fy_plan_await(c, post, 0);
+        fy_plan_await(c, post);
     }
     turn(c, c->scratch, c->self);
 }
@@ -117,11 +115,11 @@ static void allgather_large(fy_collective *c)
         (void)fy_plan_receive(c, left, TAG_RING + i, out + (size_t)owner * size, size);
     }
     fy_plan_send(c, left, TAG_READY, NULL, 0);
-    fy_plan_await(c, ready, 0);
+    fy_plan_await(c, ready);
     for (int i = 1; i < c->ranks; i++) {
         int owner = rank_at(c, c->self, c->ranks - i + 1);
         fy_plan_send(c, right, TAG_RING + i, out + (size_t)owner * size, size);
-        fy_plan_await(c, ready + (uint32_t)i, 0);
+        fy_plan_await(c, ready + (uint32_t)i);
     }
 }
 

@@ -99,6 +99,8 @@ static __attribute__((cold)) void find_outlets(const ferry *f, fy_peer *page, in
     }
 }
 
+extern inline fy_peer *fy_peer_of(ferry *f, int rank);
+
 __attribute__((cold)) fy_peer *fy_peer_make(ferry *f, int rank)
 {
     fy_peer **page = &f->head.peer_pages[rank >> FY_PEER_PAGE_BITS];

@@ -74,9 +74,10 @@ const char *fy_peer_outcome(const ferry *f, int rank);
 /* The record of `rank`; NULL without memory. */
 fy_peer *fy_peer_make(ferry *f, int rank);
 
-static inline fy_peer *fy_peer_of(ferry *f, int rank)
+/* Not static: small code calls one copy, in peer.c. */
+inline fy_peer *fy_peer_of(ferry *f, int rank)
 {
-    fy_peer *page = fy_head_of(f)->peer_pages[rank >> FY_PEER_PAGE_BITS];
+    fy_peer *page = ((fy_head *)(void *)f)->peer_pages[rank >> FY_PEER_PAGE_BITS];
     return page != NULL ? &page[rank & (FY_PEER_PAGE - 1)] : fy_peer_make(f, rank);
 }
 

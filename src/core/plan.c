@@ -52,9 +52,19 @@ uint32_t fy_plan_receive(fy_collective *c, int source, int32_t tag, void *buffer
     return index;
 }
 
-void fy_plan_await(fy_collective *c, uint32_t post, size_t size_bytes)
+void fy_plan_await_bytes(fy_collective *c, uint32_t post, size_t size_bytes)
 {
     add_step(c, (fy_step){.kind = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
+}
+
+void fy_plan_await(fy_collective *c, uint32_t post)
+{
+    fy_plan_await_bytes(c, post, 0);
+}
+
+void fy_plan_take(fy_collective *c, int source, int32_t tag, void *buffer, size_t size_bytes)
+{
+    fy_plan_await(c, fy_plan_receive(c, source, tag, buffer, size_bytes));
 }
 
 void fy_plan_send(fy_collective *c, int rank, int32_t tag, const void *data, size_t size_bytes)
@@ -117,7 +127,7 @@ static void plan_add_barrier(fy_collective *c, int32_t tag)
         int from = (int)(((int64_t)c->self + c->ranks - distance) % c->ranks);
         uint32_t post = fy_plan_receive(c, from, tag, NULL, 0);
         fy_plan_send(c, to, tag, NULL, 0);
-        fy_plan_await(c, post, 0);
+        fy_plan_await(c, post);
     }
 }
 
