@@ -123,7 +123,9 @@ bool fy_entry_leaves(ferry *f, const fy_entry *entry)
     return state == FY_MIGRATING || state == FY_DEPARTED;
 }
 
-void fy_entry_give_up(ferry *f, fy_entry *entry, int error)
+/* The object of `entry` will not come. Fails the messages that wait for it, and frees its record.
+ */
+static void give_up(ferry *f, fy_entry *entry, int error)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
@@ -135,14 +137,14 @@ void fy_entry_give_up(ferry *f, fy_entry *entry, int error)
 
 bool fy_entry_doubt(ferry *f, fy_entry *entry)
 {
+    enum { LOOKS = 50 };
     fy_record *record = entry->record;
     int home = fy_peer_successor(f, fy_object_creator(record->object));
-    if (fy_record_state(f, record) != FY_AWAITED || record->due || !fy_peer_is_gone(f, home))
+    if (fy_record_state(f, record) != FY_AWAITED || record->due || !fy_peer_is_gone(f, home) ||
+        fy_arrival_waits(f, record->object))
         return false;
-    if (record->doubted)
-        fy_entry_give_up(f, entry, FERRY_EPEER);
-    else
-        record->doubted = true;
+    if (++record->doubts > LOOKS)
+        give_up(f, entry, FERRY_EPEER);
     return entry->record != NULL;
 }
 
@@ -185,7 +187,7 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
     if (entry->record != NULL && !(final && fy_record_state(f, entry->record) == FY_AWAITED))
         return FY_TAKEN;
     if (entry->record != NULL)
-        fy_entry_give_up(f, entry, FERRY_ENOENT);
+        give_up(f, entry, FERRY_ENOENT);
     fy_entry_seen(objects, entry);
     if (final && objects->told_successor != 0)
         fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, entry->movement);
@@ -253,11 +255,13 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
         return hear_of_carried(f, source, object, (uint32_t)frame->words[1]);
     fy_entry *entry = fy_entry_find(objects, object);
     fy_verdict verdict = FY_TAKEN;
-    /* `source` was to send the object here, and will not. */
-    if (entry != NULL && entry->record != NULL && entry->record->from == source &&
+    bool home = fy_object_home(objects, object) == objects->rank;
+    /* `source` was to send the object here, and will not. Or this rank has become the home since it
+     * asked the last one. */
+    if (entry != NULL && entry->record != NULL && (home || entry->record->from == source) &&
         fy_record_state(f, entry->record) == FY_AWAITED)
-        fy_entry_give_up(f, entry, FERRY_ENOENT);
-    if (fy_object_home(objects, object) == objects->rank)
+        give_up(f, entry, FERRY_ENOENT);
+    if (home)
         verdict = hear_of_own_end(f, frame);
     else if (entry != NULL)
         verdict = hear_of_end(f, source, entry);
@@ -277,26 +281,28 @@ static void entry_lose(ferry *f, fy_entry *entry, int rank)
     (void)fy_sources_of(&about.sources, fy_objects_of(f)->rank);
     fy_log(f, "object %016llx is lost: rank %d, which was to send it here, has gone",
            (unsigned long long)record->object.word, rank);
-    fy_entry_give_up(f, entry, FERRY_EPEER);
+    give_up(f, entry, FERRY_EPEER);
     entry->hosted = 1;
     fy_object_bury(f, entry, &about);
 }
 
-/* A rank has died by which the object of `entry` may have gone on. If the object has been here, its
- * home learns where it is, or where it went. The notice is work: the next quiescence waits for it.
- */
-static void home_tell(ferry *f, const fy_entry *entry)
+/* If nobody has reported the object from where it went, this rank says that it is here: messages
+ * come by this rank then. The place that it went to must not expect it from the home, which does
+ * not know whether it can still come. */
+void fy_home_tell(ferry *f, const fy_entry *entry)
 {
     const fy_objects *objects = fy_objects_of(f);
     const ferry_object object = {entry->object};
     int home = fy_object_home(objects, object), place = fy_object_place(objects, object, entry);
-    if (!entry->hosted || place < 0 || fy_peer_is_gone(f, place) || home == objects->rank ||
-        home == place) /* it is on the way there */
+    uint32_t movement = entry->movement;
+    if (!entry->hosted || place < 0 || fy_peer_is_gone(f, place) || home == objects->rank)
         return;
-    const fy_frame frame = {.kind = FY_KIND_LOCATION,
-                            .word_count = FY_PLACE_WORDS_COUNTED,
-                            .words = {object.word, fy_place_word(place, entry->movement)}};
-    (void)fy_join_word(f, home, &frame); /* a hint, as in directory.c */
+    if (entry->record == NULL && entry->left != FY_SEEN) {
+        place = objects->rank;
+        movement -= FY_MOVE_STEP;
+    }
+    if (home != place)
+        fy_location_count(f, home, object, place, movement);
 }
 
 void fy_directory_peer_gone(ferry *f, int rank, bool died)
@@ -312,7 +318,7 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
             fy_entry_seen(objects, entry);
         bool awaited = record != NULL && fy_record_state(f, record) == FY_AWAITED;
         if (died && !awaited)
-            home_tell(f, entry);
+            fy_home_tell(f, entry);
         if (awaited && record->from == rank && !(record->due && record->late.count == 0) &&
             !fy_arrival_waits(f, record->object))
             fy_list_insert(&lost, &record->link);

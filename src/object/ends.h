@@ -21,13 +21,13 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame);
  * application thread has still to complete the move. */
 bool fy_entry_leaves(ferry *f, const fy_entry *entry);
 
-/* The object of `entry`, which has a record, will not come. Fails the messages that wait for it,
- * and frees the record. */
-void fy_entry_give_up(ferry *f, fy_entry *entry, int error);
-
-/* If messages wait here for the object of `entry`, and its home is gone, they fail at the second
- * call. Returns whether they still wait. */
+/* If messages wait here for the object of `entry`, and its home has died, they fail after 50 calls,
+ * a second of them (gaps.c). Returns whether they still wait. */
 bool fy_entry_doubt(ferry *f, fy_entry *entry);
+
+/* A rank has died. If the object of `entry` has been here, tells its home where it is. The notice
+ * is work: the next quiescence waits for it. */
+void fy_home_tell(ferry *f, const fy_entry *entry);
 
 /* `rank` has gone, so no more frames come from it. Objects that were to come from it are lost, and
  * messages that wait for them fail. */

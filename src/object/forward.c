@@ -113,10 +113,12 @@ fy_verdict fy_message_miss(ferry *f, int source, fy_entry *entry, fy_envelope *e
         return FY_TAKEN;
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
-    if (newer < 0 && envelope->movement % FY_MOVE_STEP == 0 &&
-        (entry != NULL || fy_object_home(objects, envelope->object) != objects->rank))
+    /* With 0 or an odd number the sender took this rank for the home. It knew of a death before
+     * this rank did, or the object has ended, or was lost. */
+    bool sought = envelope->movement == 0 || envelope->movement % FY_MOVE_STEP != 0;
+    if (newer < 0 && !sought)
         return message_await(f, source, envelope, message);
-    if (newer < 0) { /* it has ended, or was lost */
+    if (newer < 0) {
         fy_message_end(f, envelope, FERRY_EPEER);
         return FY_TAKEN;
     }

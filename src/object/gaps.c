@@ -7,7 +7,7 @@
  * come before them comes after all, it fails with FERRY_EPEER at its sender.
  *
  * Messages may also wait for an object that has ended, whose home would say so, and is gone
- * (ends.c). They fail at the second look. */
+ * (ends.c). They fail after a second. */
 #include "core/control.h"
 #include "object/delivery.h"
 #include "object/ends.h"

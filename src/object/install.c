@@ -20,6 +20,7 @@
 #include "core/work.h"
 #include "object/cost.h"
 #include "object/delivery.h"
+#include "object/ends.h"
 #include "object/entry.h"
 #include "object/execution.h"
 #include "object/migration_frame.h"
@@ -315,6 +316,10 @@ static int install(ferry *f, fy_arrival *arrival)
     if (error == 0 && announced)
         fy_location_send(f, arrival->source, (ferry_object){migration.object}, objects->rank,
                          migration.movement);
+    /* When the source died, the object was not here yet. */
+    if (error == 0 && fy_peer_is_gone(f, arrival->source) &&
+        (entry = fy_entry_find(objects, (ferry_object){migration.object})) != NULL)
+        fy_home_tell(f, entry);
     if (error == 0 && objects->costs != NULL)
         count_install(f, &migration, start_ns);
     if (has_to_wait(error))

@@ -26,6 +26,14 @@ void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32
     send_word(f, rank, object, place, movement, NULL, 0);
 }
 
+void fy_location_count(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
+{
+    const fy_frame frame = {.kind = FY_KIND_LOCATION,
+                            .word_count = FY_PLACE_WORDS_COUNTED,
+                            .words = {object.word, fy_place_word(place, movement)}};
+    (void)fy_join_word(f, rank, &frame); /* a hint too */
+}
+
 void fy_end_send(ferry *f, int rank, ferry_object object, uint32_t movement, const fy_source *ranks,
                  uint32_t count)
 {
@@ -43,28 +51,30 @@ static __attribute__((cold)) fy_entry *hear_first(fy_objects *objects, int sourc
     return entry;
 }
 
-/* `counted`: the source takes this rank for the home, because of a death. This rank may not know of
- * the death yet. It may have taken messages for some that came before the object. */
+/* `counted`: the source takes this rank for the home. It may know of a death before this rank does.
+ */
 static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int place,
                                 uint32_t movement, bool counted)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, object);
-    if (counted && fy_entry_make(objects, object, &entry) != 0)
+    if (counted && !fy_object_is_ours(objects, object) &&
+        fy_entry_make(objects, object, &entry) != 0)
         return FY_LEAVE;
     if (entry == NULL)
         entry = hear_first(objects, source, object);
-    else if (counted && entry->record != NULL && fy_record_state(f, entry->record) == FY_AWAITED)
-        fy_entry_give_up(f, entry, FERRY_EPEER);
     if (entry != NULL && movement == entry->movement)
         fy_entry_seen(objects, entry);
     if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0)
         return FY_TAKEN;
-    if (entry->record != NULL)
+    bool awaited = entry->record != NULL && fy_record_state(f, entry->record) == FY_AWAITED;
+    if (entry->record != NULL && !(counted && awaited))
         return fy_entry_leaves(f, entry) ? FY_LEAVE : FY_TAKEN;
     entry->guess = place;
     entry->movement = movement;
     fy_entry_seen(objects, entry);
+    if (objects->told_successor != 0)
+        fy_location_count(f, objects->told_successor - 1, object, place, movement);
     if (objects->protocol.learnt != NULL && fy_object_home(objects, object) == objects->rank)
         objects->protocol.learnt(f, object, movement, entry->guess);
     return FY_TAKEN;

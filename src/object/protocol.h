@@ -14,6 +14,10 @@
 
 extern const ferry_directory_protocol fy_protocol_lazy, fy_protocol_home, fy_protocol_eager;
 
+/* Tells the sender of a message that was forwarded (ferry_directory_protocol.found). */
+void fy_protocol_tell_origin(ferry *f, ferry_object object, uint32_t movement, int origin,
+                             uint32_t hops);
+
 /* Finds the protocol called `name` (NULL: the default), or opens the shared object at a path, and
  * gives its table. `*handle` is NULL unless a shared object was opened; fy_foreign_close takes it.
  * FERRY_EINVAL: there is no protocol of that name, or the file has none. */

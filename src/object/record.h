@@ -59,12 +59,12 @@ typedef struct fy_record {
     bool placed;          /* it leaves as the place of its image on disk (store_calls.h) */
     bool handed;          /* its data were given away in place: not to be destroyed */
     bool destroy_pending; /* to be destroyed when its handler returns */
-    bool worked;  /* it counts as work: it is in flight, and the program does not carry it */
-    bool due;     /* AWAITED: the program will install it here */
-    bool doubted; /* AWAITED, and nobody knows whether it can come (fy_entry_doubt) */
-    bool travels; /* MIGRATING: the balance layer wants to know when it arrives */
-    int target;   /* the rank to which it moves, now or when its handler returns; else -1 */
-    int from;     /* AWAITED: the rank that says it has sent it */
+    bool worked;    /* it counts as work: it is in flight, and the program does not carry it */
+    bool due;       /* AWAITED: the program will install it here */
+    uint8_t doubts; /* AWAITED, and nobody knows whether it can come (fy_entry_doubt) */
+    bool travels;   /* MIGRATING: the balance layer wants to know when it arrives */
+    int target;     /* the rank to which it moves, now or when its handler returns; else -1 */
+    int from;       /* AWAITED: the rank that says it has sent it */
     uint32_t movement;
     ferry_object object;
     const fy_type *type;

@@ -19,15 +19,9 @@ static void eager_arrived(ferry *f, ferry_object object, uint32_t movement)
         ferry_directory_tell(f, home, object, movement, here);
 }
 
-static void found(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops)
-{
-    (void)hops;
-    ferry_directory_tell(f, origin, object, movement, ferry_rank(f));
-}
-
 const ferry_directory_protocol fy_protocol_eager = {.size = sizeof(ferry_directory_protocol),
                                                     .name = "eager",
                                                     .arrived = eager_arrived,
-                                                    .found = found,
+                                                    .found = fy_protocol_tell_origin,
                                                     .learnt = learnt,
                                                     .everyone = true};

@@ -7,7 +7,8 @@ static void home_arrived(ferry *f, ferry_object object, uint32_t movement)
     ferry_directory_tell(f, ferry_directory_home(f, object), object, movement, ferry_rank(f));
 }
 
-static void found(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops)
+void fy_protocol_tell_origin(ferry *f, ferry_object object, uint32_t movement, int origin,
+                             uint32_t hops)
 {
     (void)hops;
     ferry_directory_tell(f, origin, object, movement, ferry_rank(f));
@@ -16,4 +17,4 @@ static void found(ferry *f, ferry_object object, uint32_t movement, int origin, 
 const ferry_directory_protocol fy_protocol_home = {.size = sizeof(ferry_directory_protocol),
                                                    .name = "home",
                                                    .arrived = home_arrived,
-                                                   .found = found};
+                                                   .found = fy_protocol_tell_origin};

@@ -1,0 +1,154 @@
+/* Goal: an object that is on its way when ranks die is neither lost nor waited for in vain. Method:
+ * rank 0 makes an object, which goes to another rank. From there it goes to rank 2, as the argument
+ * says. Rank 3 dies at 30 ms.
+ *
+ *      lost       rank 1 carries it for rank 2; rank 0 sends to it; rank 1 dies: the message fails
+ *      later      the same, but rank 0 dies: rank 2 installs it, and handles the message
+ *      installed  rank 3 carries it for rank 2, which installs it after the death: all reach it
+ *      unknown    rank 3 sends it to rank 2, which registers its type after the death: all reach it
+ *
+ * For the simulator: sim -n 5 --faults die=3@30ms,die=1@100ms meanwhile lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+
+#include "../support/check_at.h"
+
+enum { HOME, CARRIER, TARGET, DYING };
+
+typedef struct account {
+    ferry_object_type type;
+    ferry_object object;
+    ferry_handler message;
+    ferry_move_info info;
+    void *data;
+    int completed, failed, handled;
+} account;
+
+/* One object for all ranks, which the simulator has in one process. */
+static account shared;
+
+static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)arg, (void)receipt;
+    ((account *)ferry_user_data(f))->completed++;
+}
+
+static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)arg, (void)receipt;
+    ((account *)ferry_user_data(f))->failed++;
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f, (void)arg, (void)event;
+}
+
+static void on_message(ferry *f, ferry_object object, void *data, int source,
+                       const ferry_message *message)
+{
+    (void)object, (void)data, (void)source, (void)message;
+    ((account *)ferry_user_data(f))->handled++;
+}
+
+static void quiesce(ferry *f)
+{
+    int error = ferry_quiesce(f);
+    while (error == FERRY_EPEER)
+        error = ferry_quiesce(f);
+    CHECK(f, error == 0);
+}
+
+static void wait_until(ferry *f, uint64_t ns)
+{
+    while (ferry_now(f) < ns)
+        CHECK(f, ferry_wait(f, ns - ferry_now(f)) >= 0);
+}
+
+static void send(ferry *f, const account *a)
+{
+    const ferry_message message = {.handler = a->message};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.completed = on_completed;
+    track.failed = on_failed;
+    CHECK(f, ferry_object_send(f, shared.object, &message, &track) == 0);
+}
+
+static void register_type(ferry *f, account *a)
+{
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ops.name = "meanwhile";
+    ops.flat_bytes = 8;
+    CHECK(f, ferry_object_type_register(f, &ops, &a->type) == 0);
+}
+
+static void install(ferry *f, int source)
+{
+    CHECK(f, ferry_object_install(f, &shared.info, shared.data, source) == 0);
+}
+
+/* Rank 1 carries the object, and one message is sent to it. */
+static void carry_on(ferry *f, account *a, bool lost)
+{
+    wait_until(f, 60000000);
+    quiesce(f);
+    if (ferry_rank(f) == HOME)
+        send(f, a);
+    wait_until(f, 160000000);
+    if (ferry_rank(f) == TARGET && !lost)
+        install(f, CARRIER);
+    quiesce(f);
+    CHECK(f, ferry_rank(f) != HOME || (a->failed == 1 && a->completed == 0));
+    CHECK(f, ferry_rank(f) != TARGET || a->handled == (lost ? 0 : 1));
+}
+
+/* The object comes from a rank that is dead by then, and all send to it. */
+static void come_late(ferry *f, account *a, bool unknown)
+{
+    wait_until(f, 45000000);
+    if (ferry_rank(f) == TARGET && unknown)
+        register_type(f, a);
+    else if (ferry_rank(f) == TARGET)
+        install(f, DYING);
+    quiesce(f);
+    quiesce(f);
+    send(f, a);
+    quiesce(f);
+    CHECK(f, a->completed == 1 && a->failed == 0);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    static account accounts[8];
+    int me = ferry_rank(f);
+    account *a = &accounts[me];
+    CHECK(f, argc == 2 && ferry_ranks(f) == 5);
+    bool unknown = strcmp(argv[1], "unknown") == 0;
+    bool late = unknown || strcmp(argv[1], "installed") == 0;
+    int carrier = late ? DYING : CARRIER;
+    ferry_user_data_set(f, a);
+    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, ferry_object_handler_register(f, "message", on_message, &a->message) == 0);
+    if (!unknown || me != TARGET)
+        register_type(f, a);
+    if (me == HOME)
+        CHECK(f, ferry_object_create(f, a->type, calloc(1, 8), &shared.object) == 0 &&
+                     ferry_object_move(f, shared.object, carrier) == 0);
+    quiesce(f);
+    if (me == carrier && unknown)
+        CHECK(f, ferry_object_move(f, shared.object, TARGET) == 0);
+    else if (me == carrier)
+        CHECK(f, ferry_object_uninstall(f, shared.object, TARGET, &shared.info, &shared.data) == 0);
+    if (late)
+        come_late(f, a, unknown);
+    else
+        carry_on(f, a, strcmp(argv[1], "lost") == 0);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main, NULL);
+}
