@@ -17,15 +17,3 @@ uint64_t fy_random_next(fy_random *random)
     random->state += 0x9e3779b97f4a7c15u;
     return mix(random->state);
 }
-
-uint64_t fy_random_below(fy_random *random, uint64_t bound)
-{
-    if (bound == 0)
-        return 0;
-    /* Values above the last whole multiple of `bound` would favour small results. */
-    uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
-    uint64_t value = fy_random_next(random);
-    while (value >= limit)
-        value = fy_random_next(random);
-    return value % bound;
-}

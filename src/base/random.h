@@ -19,6 +19,16 @@ FY_SHARED void fy_random_init(fy_random *random, uint64_t seed, uint64_t stream)
 FY_SHARED uint64_t fy_random_next(fy_random *random);
 
 /* A number from 0 to `bound` - 1; 0 when `bound` is 0. */
-FY_SHARED uint64_t fy_random_below(fy_random *random, uint64_t bound);
+static inline uint64_t fy_random_below(fy_random *random, uint64_t bound)
+{
+    if (bound == 0)
+        return 0;
+    /* Values above the last whole multiple of `bound` would favour small results. */
+    uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+    uint64_t value = fy_random_next(random);
+    while (value >= limit)
+        value = fy_random_next(random);
+    return value % bound;
+}
 
 #endif

@@ -235,6 +235,10 @@ int fy_segment_held(long pid);
  * `or_parent`, its parent; the caller closes it. -1: none. */
 FY_SHARED int fy_segment_of_process(long pid, bool or_parent);
 
+/* Reads the header once and accepts it only if the creator's computation gives the same. Errors
+ * with fy_error_set. */
+FY_SHARED int fy_segment_read(int fd, fy_segment *s);
+
 /* The control blocks alone, mapped at any address, for the launcher. */
 typedef struct fy_controls {
     void *base;
@@ -242,8 +246,8 @@ typedef struct fy_controls {
 } fy_controls;
 
 /* FERRY_ESYSTEM with fy_error_set. */
-FY_SHARED int fy_controls_map(int fd, fy_controls *out);
-FY_SHARED void fy_controls_unmap(fy_controls *controls);
+int fy_controls_map(int fd, fy_controls *out);
+void fy_controls_unmap(fy_controls *controls);
 
 /* Takes `count` numbers for ranks that come later, in one step. Returns false if fewer are left. */
 FY_SHARED bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count,

@@ -203,8 +203,7 @@ int fy_segment_create(const fy_shm_options *options, int *fd)
     return make_file(&s, fd);
 }
 
-/* Reads the header once and accepts it only if the creator's computation gives the same. */
-static int read_header(int fd, fy_segment *s)
+int fy_segment_read(int fd, fy_segment *s)
 {
     shm_header header;
     struct stat file;
@@ -242,7 +241,7 @@ int fy_segment_map(int fd, fy_segment **out)
     fy_segment *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return fy_error_set(FERRY_ENOMEM, "no memory");
-    int error = read_header(fd, s);
+    int error = fy_segment_read(fd, s);
     if (error != 0)
         goto free_segment;
     void *got = mmap(s->base, s->total_bytes, PROT_READ | PROT_WRITE,
@@ -321,22 +320,4 @@ bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t cou
                                                     memory_order_relaxed, memory_order_relaxed));
     *first = starting + taken;
     return true;
-}
-
-int fy_controls_map(int fd, fy_controls *out)
-{
-    fy_segment s = {0};
-    int error = read_header(fd, &s);
-    if (error != 0)
-        return error;
-    void *base = mmap(NULL, controls_bytes(s.ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED)
-        return fy_error_set(FERRY_ESYSTEM, "mapping the job's control blocks: %s", strerror(errno));
-    *out = (fy_controls){.base = base, .ranks = s.ranks, .starting = s.starting};
-    return 0;
-}
-
-void fy_controls_unmap(fy_controls *controls)
-{
-    munmap(controls->base, controls_bytes(controls->ranks));
 }
