@@ -142,7 +142,7 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns, fy_lookout *lookout)
         count_cpu(f, cpu_at(f, f->head.account.stamp_ns));
     if (f->head.profile != NULL)
         stretch = fy_profile_begin(f);
-    if (f->collectives.first != NULL && !brief) {
+    if (!brief) {
         uint64_t late_ns = fy_collectives_look_late(f, f->head.account.stamp_ns);
         deadline_ns = late_ns < deadline_ns ? late_ns : deadline_ns;
     }

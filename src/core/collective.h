@@ -110,6 +110,7 @@ struct fy_collective {
     fy_collective *next;
     uint32_t number;
     int error;
+    uint64_t id;   /* of its group, when it began */
     bool told;     /* all know of the error */
     bool finished; /* no longer among the running */
     bool kept;     /* its caller waits and frees it */
@@ -141,7 +142,7 @@ typedef struct fy_collectives {
     int late;       /* the place that had not come when the last of them began to wait */
     uint32_t made;  /* groups that this rank took part in making */
     uint32_t polls; /* since a call began */
-    bool making;    /* frames of an unknown group may belong to a new one */
+    bool making; /* frames of an unknown group may belong to a new one, or to a new id (group.h) */
     fy_collective *first, *last;
     fy_collective *spare;
     fy_group *group;  /* of the members */
@@ -187,6 +188,9 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank);
 /* Ends a call, if nothing else has, because work was lost (loss.h), or a member of its group. */
 void fy_collective_look_lost(ferry *f, fy_collective *c);
 
+/* A frame of call `c` with `tag`, without data. */
+fy_frame fy_collective_frame(const fy_collective *c, int32_t tag);
+
 /* Ends a call in whose place `rank` has made another call, and tells all ranks. */
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other);
 
@@ -212,6 +216,10 @@ void fy_collective_board_doubt(ferry *f, fy_collective *c);
 /* Tells the ranks for which call `c` waits which call it is: they may have called something else.
  */
 void fy_collective_tell(ferry *f, const fy_collective *c);
+
+/* Answers ranks that wait for this one in calls over groups, while this one waits for all ranks in
+ * another call. Returns whether there were any. */
+bool fy_collectives_answer(ferry *f);
 
 /* Finds out whether a call has waited long. The ranks for which it waits may then have called
  * something else, and wait too. Returns when to look again; 0: a call has ended. */

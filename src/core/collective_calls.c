@@ -21,16 +21,9 @@ static int read_request(ferry *f, const ferry_collective *given, ferry_collectiv
     return error;
 }
 
-/* A hash that stands for the counts of pieces that all ranks give. */
-static uint32_t hash(const size_t *counts, int count)
-{
-    uint32_t h = 0;
-    for (int i = 0; i < count; i++)
-        h = (h ^ (uint32_t)counts[i]) * 16777619u + (uint32_t)((uint64_t)counts[i] >> 32);
-    return h;
-}
-
-static uint64_t encode(const ferry *f, const fy_collective *c)
+/* Sets `what` and the size on which all ranks must agree. If all ranks give the counts of pieces, a
+ * hash of these stands in place of the root, and the size is their sum. */
+static void identify(const ferry *f, fy_collective *c)
 {
     const ferry_collective *what = &c->what;
     bool reduces = (fy_collective_kinds[what->kind].flags & FY_COMBINES) != 0;
@@ -42,23 +35,20 @@ static uint64_t encode(const ferry *f, const fy_collective *c)
     const size_t *counts = what->kind == FERRY_ALLGATHERV       ? what->out_counts
                            : what->kind == FERRY_REDUCE_SCATTER ? what->in_counts
                                                                 : NULL;
-    uint64_t root = counts != NULL ? hash(counts, c->ranks) : (uint32_t)what->root;
-    return (uint64_t)what->kind | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
-           (reduces ? reduction << FY_CALL_REDUCTION_SHIFT : 0) |
-           (uint64_t)c->by_board << FY_CALL_BOARD_SHIFT | root << FY_CALL_ROOT_SHIFT |
-           (c->group->id != 0 ? FY_CALL_OVER_GROUP : 0);
-}
-
-/* The size that all ranks must agree upon. If pieces have counts: their sum. */
-static uint64_t whole_bytes(const fy_collective *c)
-{
-    const size_t *counts = c->what.kind == FERRY_ALLGATHERV       ? c->what.out_counts
-                           : c->what.kind == FERRY_REDUCE_SCATTER ? c->what.in_counts
-                                                                  : NULL;
-    size_t count = counts == NULL ? c->what.count : 0;
-    for (int i = 0; counts != NULL && i < c->ranks; i++)
+    uint32_t root = counts != NULL ? 0 : (uint32_t)what->root;
+    size_t count = counts != NULL || (fy_collective_kinds[what->kind].flags & FY_VARIES) != 0
+                       ? 0
+                       : what->count;
+    for (int i = 0; counts != NULL && i < c->ranks; i++) {
+        root = (root ^ (uint32_t)counts[i]) * 16777619u + (uint32_t)((uint64_t)counts[i] >> 32);
         count += counts[i];
-    return count * c->value_bytes;
+    }
+    c->call.size_bytes = count * c->value_bytes;
+    c->call.what = (uint64_t)what->kind | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
+                   (reduces ? reduction << FY_CALL_REDUCTION_SHIFT : 0) |
+                   (uint64_t)c->by_board << FY_CALL_BOARD_SHIFT |
+                   (uint64_t)root << FY_CALL_ROOT_SHIFT |
+                   (c->group->id != 0 ? FY_CALL_OVER_GROUP : 0);
 }
 
 /* Ranks whose schedulers differ do not make the same call. */
@@ -105,9 +95,9 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     c->root = fy_collective_is_rooted(what->kind) ? fy_group_place(c->group, what->root) : 0;
     c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     c->size_bytes = c->value_bytes * what->count;
-    c->call = (fy_collective_call){
-        encode(f, c), fy_collective_kinds[what->kind].flags & FY_VARIES ? 0 : whole_bytes(c),
-        c->group->id == 0 ? fy_handlers_signature(f) : c->group->id};
+    identify(f, c);
+    c->id = c->group->id;
+    c->call.signature = c->id == 0 ? fy_handlers_signature(f) : c->id;
     if (all->phase != NULL)
         name_phase(all, &c->call);
     c->part = c->at = c->step_count = c->post_count = 0;

@@ -4,6 +4,13 @@
  * tells every rank, so that no rank waits for a call that others never make. A rank that cannot
  * continue tells every rank too.
  *
+ * A rank may wait in a call over a group of the program while another member waits for all ranks,
+ * in ferry_quiesce or in a call of the members. Only these two can know. So a rank that has waited
+ * long, or that learns of a change among the ranks, asks the ranks for which it waits (TAG_WAITS).
+ * A rank that waits for the asker answers (TAG_ELSEWHERE). It answers only a rank that knows the
+ * same ranks to be gone. So both know whether the reason is a death, on which no ferry_quiesce has
+ * agreed yet: then the call fails with FERRY_EPEER.
+ *
  * A rank that has been told that a member of the group has died finishes no call of the group any
  * more, even one that could still be finished. Other ranks may have given that call up, and wait in
  * ferry_quiesce for all living ranks. After that there is another group. */
@@ -26,8 +33,18 @@
  * TAG_REFUSE the reason. */
 enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
 
-/* The tag of a frame that only says which call a rank makes that has waited long. */
-enum { TAG_WAITS = -3 };
+/* The tags of a frame that only says which call a rank makes that has waited long, and of the
+ * answer of a rank that is in another call, which the frame names. TAG_ANSWERED: what is left of an
+ * early TAG_WAITS that has got this answer. */
+enum { TAG_WAITS = -3, TAG_ELSEWHERE = -4, TAG_ANSWERED = -5 };
+
+/* TAG_WAITS carries it if its source waits until the call has ended, or knows of a rank that is
+ * gone. `state` is the sum of two numbers: the epochs that the source has begun, and the mark of
+ * the ranks that it knows to be gone. `number` counts the calls of the members that it has begun.
+ */
+typedef struct wait_note {
+    uint64_t state, number;
+} wait_note;
 
 /* The contents of an abort: the two calls that differ, and the ranks that made them. */
 typedef struct abort_note {
@@ -87,15 +104,15 @@ __attribute__((format(printf, 5, 6))) static int collective_fail(ferry *f, const
                                                                  uint32_t number, int error,
                                                                  const char *format, ...)
 {
-    char text[FY_REASON_BYTES + 64], whose[48] = "";
+    char text[FY_REASON_BYTES + 64];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    if (group->id != 0)
-        (void)snprintf(whose, sizeof(whose), " of a group of %d ranks, first %d", group->size,
-                       group->ranks[0]);
-    return fy_fail(f, error, "collective %" PRIu32 "%s: %s", number, whose, text);
+    return group->id == 0
+               ? fy_fail(f, error, "collective %" PRIu32 ": %s", number, text)
+               : fy_fail(f, error, "collective %" PRIu32 " of a group of %d ranks, first %d: %s",
+                         number, group->size, group->ranks[0], text);
 }
 
 /* A disagreement about call `number`: writes an error text with both sides. If one side is in
@@ -109,7 +126,8 @@ static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
     f->quiescence.doubted |= ((a->what | b->what) & FY_CALL_QUIESCES) != 0;
     collective_describe(a, texts[0], sizeof(texts[0]));
     collective_describe(b, texts[1], sizeof(texts[1]));
-    const char *how = strcmp(texts[0], texts[1]) != 0 ? ""
+    const char *how = strcmp(texts[0], texts[1]) != 0                   ? ""
+                      : ((a->what ^ b->what) & FY_CALL_OVER_GROUP) != 0 ? " of all ranks"
                       : ((a->what ^ b->what) >> FY_CALL_BOARD_SHIFT & 1) != 0
                           ? ", one waiting, one started"
                           : ", with other counts";
@@ -141,16 +159,22 @@ static void collective_send_all(ferry *f, const fy_group *group, const fy_frame 
     memcpy(f->error_text, text, sizeof(text));
 }
 
-static void tell_all(ferry *f, const fy_collective *c, int error, const abort_note *note)
+fy_frame fy_collective_frame(const fy_collective *c, int32_t tag)
 {
-    const fy_frame frame = {
-        .kind = FY_KIND_COLLECTIVE,
-        .word_count = FY_CALL_WORDS,
-        .tag = TAG_ABORT,
-        .aux = c->number,
-        .words = {c->call.what & FY_CALL_OVER_GROUP, (uint64_t)(int64_t)error, c->group->id},
-        .data = note,
-        .size_bytes = note == NULL ? 0 : sizeof(*note)};
+    return (fy_frame){.kind = FY_KIND_COLLECTIVE,
+                      .word_count = FY_CALL_WORDS,
+                      .tag = tag,
+                      .aux = c->number,
+                      .words = {c->call.what, c->call.size_bytes, c->call.signature}};
+}
+
+static __attribute__((noinline)) void tell_all(ferry *f, const fy_collective *c, int error,
+                                               const abort_note *note)
+{
+    fy_frame frame = fy_collective_frame(c, TAG_ABORT);
+    frame.words[1] = (uint64_t)(int64_t)error;
+    frame.data = note;
+    frame.size_bytes = note == NULL ? 0 : sizeof(*note);
     collective_send_all(f, c->group, &frame);
 }
 
@@ -160,6 +184,12 @@ void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_colle
     /* A rank that makes other calls may have registered other handlers for that reason. */
     if (c->call.what == other->what && c->call.signature != other->signature) {
         fy_loss_compare(f, rank, c->number);
+        return;
+    }
+    /* Ranks that learn of a death in different calls make different calls after it. */
+    int lost = fy_group_lost(f->collectives.group);
+    if (lost >= 0) {
+        fy_collective_lack(f, c, lost);
         return;
     }
     c->told = true;
@@ -172,7 +202,7 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
         if (c->error != 0 || c->group->id != 0 || (int32_t)(c->number - e->number) <= 0 ||
-            c->group->dead >= 0 || fy_group_place(c->group, rank) < 0)
+            fy_group_place(c->group, rank) < 0)
             continue;
         const fy_collective_call call = {FY_CALL_QUIESCES | (e->closing ? FY_CALL_CLOSES : 0) |
                                              (e->returned ? FY_CALL_RETURNED : 0),
@@ -186,11 +216,10 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
 /* A rank that gets this frame compares, now or when it makes the call (take, look_misfit). */
 void fy_collective_tell(ferry *f, const fy_collective *c)
 {
-    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                            .word_count = FY_CALL_WORDS,
-                            .tag = TAG_WAITS,
-                            .aux = c->number,
-                            .words = {c->call.what, c->call.size_bytes, c->call.signature}};
+    const wait_note note = {f->quiescence.epoch + f->peers.gone_mark, f->collectives.group->number};
+    fy_frame frame = fy_collective_frame(c, TAG_WAITS);
+    frame.data = &note;
+    frame.size_bytes = c->kept || fy_group_lost(f->collectives.group) >= 0 ? sizeof(note) : 0;
     for (uint32_t i = 0; i < c->post_count; i++)
         if (c->posts[i].open && !c->posts[i].complete)
             (void)fy_send(f, FY_DATA, c->posts[i].source, &frame); /* deaths are reported anyway */
@@ -200,7 +229,7 @@ void fy_collective_tell(ferry *f, const fy_collective *c)
 static fy_collective *collective_find(const fy_collectives *all, uint64_t id, uint32_t number)
 {
     fy_collective *c = all->first;
-    while (c != NULL && (c->number != number || c->group->id != id))
+    while (c != NULL && (c->number != number || c->id != id))
         c = c->next;
     return c;
 }
@@ -213,7 +242,7 @@ static fy_group *group_of(const fy_collectives *all, uint64_t id)
     while (group != NULL && group->id != id)
         group = group->next;
     for (const fy_collective *c = all->first; c != NULL && group == NULL; c = c->next)
-        if (c->group->id == id)
+        if (c->id == id)
             group = c->group;
     return group;
 }
@@ -221,7 +250,8 @@ static fy_group *group_of(const fy_collectives *all, uint64_t id)
 static bool is_to_come(const fy_collectives *all, const fy_frame *frame)
 {
     const fy_group *group = group_of(all, group_id(frame));
-    return group == NULL ? all->making : (int32_t)(frame->aux - group->number) > 0;
+    return group == NULL ? all->making || frame->tag == TAG_WAITS
+                         : (int32_t)(frame->aux - group->number) > 0;
 }
 
 static void collective_refuse(ferry *f, fy_collective *c, const char *reason, size_t size_bytes)
@@ -294,10 +324,11 @@ static void note_quitter(ferry *f, fy_group *group, int source)
 /* Takes a frame of the call. Returns whether a step has asked for it, or it needs no step. */
 static bool collective_take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
+    bool elsewhere = frame->tag == TAG_ELSEWHERE;
     const fy_collective_call call = {
-        frame->words[0], fy_collective_flags(frame->words[0]) & FY_VARIES ? 0 : frame->words[1],
-        frame->words[2]};
-    if (c->error != 0)
+        frame->words[0] ^ (elsewhere ? FY_CALL_OVER_GROUP : 0),
+        fy_collective_flags(frame->words[0]) & FY_VARIES ? 0 : frame->words[1], frame->words[2]};
+    if (c->error != 0 || frame->tag == TAG_ANSWERED)
         return true;
     if (frame->tag == TAG_REFUSE) {
         collective_refuse(f, c, frame->data, frame->size_bytes);
@@ -313,7 +344,7 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
         take_abort(f, c, source, frame);
         return true;
     }
-    if (!fy_collective_calls_equal(&call, &c->call)) {
+    if (!elsewhere && !fy_collective_calls_equal(&call, &c->call)) {
         fy_collective_disagree(f, c, source, &call);
         return true;
     }
@@ -321,12 +352,16 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
         return true;
     for (uint32_t i = 0; i < c->post_count; i++) {
         fy_post *post = &c->posts[i];
-        if (!post->open || post->complete || post->source != source || post->tag != frame->tag)
+        if (!post->open || post->complete || post->source != source ||
+            (post->tag != frame->tag && !elsewhere))
             continue;
-        fulfil(f, c, post, frame);
+        if (elsewhere) /* and all that it has sent for the call has come */
+            fy_collective_disagree(f, c, source, &call);
+        else
+            fulfil(f, c, post, frame);
         return true;
     }
-    return false;
+    return elsewhere; /* the source had done its part, and then freed the group */
 }
 
 /* Whether this rank would have to make the call that is given up, and does not because it is in
@@ -337,11 +372,9 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
     if (!is_disagreement(frame) || !f->quiescence.runs)
         return false;
     memcpy(&note, frame->data, sizeof(note));
-    if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0)
-        return false;
     fy_group *group = group_of(&f->collectives, group_id(frame));
-    if (group == NULL)
-        group = f->collectives.group;
+    if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0 || group == NULL)
+        return false;
     group->number = group->failed = frame->aux;
     f->quiescence.error = say_disagreement(f, group, frame->aux, &note);
     return true;
@@ -349,10 +382,38 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
 
 void fy_collectives_look_refused(ferry *f)
 {
-    for (const fy_packet *p = f->collectives.early.head; p != NULL; p = p->next)
-        if (p->frame.tag == TAG_ABORT && group_id(&p->frame) == 0 &&
-            p->frame.aux == f->collectives.group->number + 1)
+    for (const fy_packet *p = f->collectives.early.head; p != NULL; p = p->next) {
+        const fy_group *group = group_of(&f->collectives, group_id(&p->frame));
+        if (group != NULL && p->frame.aux == group->number + 1)
             (void)fails_quiescence(f, &p->frame);
+    }
+}
+
+bool fy_collectives_answer(ferry *f)
+{
+    enum {
+        MEET =
+            1 << FERRY_BARRIER | 1 << FERRY_ALLREDUCE | 1 << FERRY_ALLGATHER | 1 << FERRY_ALLTOALL
+    };
+    const fy_collective *c = f->collectives.last;
+    bool meets = c != NULL && c->kept && c->id == 0 && (MEET >> c->what.kind & 1) != 0;
+    uint64_t state = f->quiescence.epoch + f->peers.gone_mark - f->quiescence.runs;
+    bool answered = false;
+    for (fy_packet *p = f->collectives.early.head; p != NULL; p = p->next) {
+        const wait_note *note = p->frame.data;
+        bool asks = p->frame.tag == TAG_WAITS && p->frame.size_bytes == sizeof(*note) &&
+                    group_id(&p->frame) != 0 && note->state == state;
+        /* Its source has not come to the call in which this rank waits for it. */
+        if (!asks ||
+            (meets ? (int32_t)(c->number - (uint32_t)note->number) <= 0 : !f->quiescence.runs))
+            continue;
+        p->frame.tag = TAG_ELSEWHERE;
+        p->frame.words[0] = FY_CALL_OVER_GROUP | (meets ? c->call.what : FY_CALL_QUIESCES);
+        p->frame.words[1] = meets ? c->call.size_bytes : 0;
+        answered = fy_send(f, FY_DATA, p->rank, &p->frame) == 0 || answered;
+        p->frame.tag = TAG_ANSWERED;
+    }
+    return answered;
 }
 
 /* A frame of a call that has ended here. A call that succeeded leaves no frame, so its source has

@@ -29,6 +29,20 @@ static void group_lose(const ferry *f, fy_group *group, int rank, bool died)
     fy_group_lose(group, rank, died, leaves ? f->leaves->last[rank] : group->number);
 }
 
+/* `rank` was a member and is gone. Its end may have come at different calls of the groups of the
+ * program, so their ranks count anew. The id changes too, so no frame of an old call fits a new
+ * one. Calls that others may never make fail. */
+static void renumber(ferry *f, int rank)
+{
+    for (fy_group *group = f->collectives.groups; group != NULL; group = group->next) {
+        group->id += FY_GROUP_ERA;
+        group->number = group->failed = 1; /* the first was the barrier that made the group */
+    }
+    for (fy_collective *c = f->collectives.first; c != NULL; c = c->next)
+        if (c->group->id != 0)
+            fy_collective_lack(f, c, rank);
+}
+
 int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
 {
     fy_collectives *all = &f->collectives;
@@ -41,6 +55,8 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
             group_lose(f, group, fy_group_rank(group, i),
                        !fy_peer_leaves(f, fy_group_rank(group, i)));
     group->number = group->failed = number;
+    if (fy_group_lost(all->group) >= 0)
+        renumber(f, fy_group_lost(all->group));
     fy_group_drop(all->group);
     all->group = group;
     all->turn = 0;
@@ -68,8 +84,10 @@ void fy_collectives_lose(ferry *f, int rank, bool died)
     group_lose(f, f->collectives.group, rank, died);
     for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
         group_lose(f, group, rank, died);
-    for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
+    for (fy_collective *c = f->collectives.first; c != NULL; c = c->next) {
         group_lose(f, c->group, rank, died);
+        c->doubt_ns = 1; /* it asks again: others may give it up because of this */
+    }
 }
 
 static void free_record(fy_collective *c)

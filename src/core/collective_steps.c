@@ -24,17 +24,11 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
         size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
         if (fy_has_backlog(f, FY_DATA, step->rank))
             return false;
-        const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                                .word_count = FY_CALL_WORDS,
-                                .tag = step->tag,
-                                .aux = c->number,
-                                .words = {c->call.what,
-                                          fy_collective_flags(c->call.what) & FY_VARIES
-                                              ? step->whole_bytes
-                                              : c->call.size_bytes,
-                                          c->call.signature},
-                                .data = (const unsigned char *)step->from + c->sent,
-                                .size_bytes = piece};
+        fy_frame frame = fy_collective_frame(c, step->tag);
+        if (fy_collective_flags(c->call.what) & FY_VARIES)
+            frame.words[1] = step->whole_bytes;
+        frame.data = (const unsigned char *)step->from + c->sent;
+        frame.size_bytes = piece;
         int error = fy_send(f, FY_DATA, step->rank, &frame);
         if (error == FERRY_EPEER) /* what came from there is read before the call fails */
             return false;
@@ -117,7 +111,7 @@ void fy_collectives_advance(ferry *f)
 
 uint64_t fy_collectives_look_late(ferry *f, uint64_t now)
 {
-    uint64_t next_ns = UINT64_MAX;
+    uint64_t next_ns = fy_collectives_answer(f) ? 0 : UINT64_MAX;
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
         if (c->by_board)

@@ -18,11 +18,14 @@ typedef struct fy_collective_call {
     uint64_t signature;  /* of the handlers registered so far, when all members call */
 } fy_collective_call;
 
+/* A group's id grows by this when its ranks begin to number its calls anew. */
+#define FY_GROUP_ERA (UINT64_C(1) << 52)
+
 typedef struct ferry_group fy_group;
 struct ferry_group {
     fy_group *next;   /* of the program's */
     fy_group *parent; /* while the group is made: the group from which it is made */
-    uint64_t id;      /* the first rank and its serial number; 0: the members */
+    uint64_t id;      /* FY_GROUP_ERA times; the first rank, its serial number; 0: the members */
     uint32_t number;  /* of the last call that was begun */
     uint32_t done;    /* of the last call that succeeded; it was call `done_call` */
     uint32_t failed;  /* calls up to this number may have left frames behind */
@@ -76,6 +79,12 @@ int fy_group_place(const fy_group *group, int rank);
  * more. If it left, no call after number `last` begins; in the calls up to that one it has done its
  * part. */
 void fy_group_lose(fy_group *group, int rank, bool died, uint32_t last);
+
+/* A member that has gone; -1: there is none. */
+static inline int fy_group_lost(const fy_group *group)
+{
+    return group->dead >= 0 ? group->dead : group->left - 1;
+}
 
 bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks);
 

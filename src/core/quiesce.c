@@ -429,13 +429,14 @@ int fy_quiesce(ferry *f, fy_doing doing)
     f->quiescence.by_board = f->quiescence.looked = false;
     f->quiescence.come = 0;
     fy_control_unlock(f);
-    f->quiescence.runs = true;
+    f->quiescence.runs = f->collectives.making = true;
     f->quiescence.error = 0;
     fy_collectives_look_refused(f);
     int error = quiesce_run(f);
     if (error != 0)
         give_up(f, error);
     f->quiescence.runs = false;
+    fy_collectives_made(f);
     fy_account_leave(f, before);
     return error;
 }
