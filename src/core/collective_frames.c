@@ -135,11 +135,16 @@ static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                            note->ranks[0], texts[0], note->ranks[1], texts[1], how);
 }
 
+static bool has_note(const fy_frame *frame)
+{
+    return frame->tag == TAG_ABORT && frame->size_bytes == sizeof(abort_note);
+}
+
 /* A disagreement is work until it has come to all ranks: no ferry_quiesce ends before, and ranks
  * that missed the call count it. */
 static bool is_disagreement(const fy_frame *frame)
 {
-    return frame->tag == TAG_ABORT && frame->size_bytes == sizeof(abort_note);
+    return frame->tag == TAG_REFUSE || has_note(frame);
 }
 
 /* Dead ranks need not be told. So a failed send is no error, and the rank's error text stays. */
@@ -261,18 +266,23 @@ static void collective_refuse(ferry *f, fy_collective *c, const char *reason, si
         collective_fail(f, c->group, c->number, FERRY_EINVAL, "%.*s", (int)size_bytes, reason);
 }
 
+/* Ends a call of `group` on all ranks that make it; `c`, if it runs here. */
+static void refuse_all(ferry *f, fy_collective *c, const fy_group *group, fy_frame *frame,
+                       const char *reason)
+{
+    frame->data = reason;
+    frame->size_bytes = strlen(reason);
+    if (c != NULL && c->error == 0)
+        collective_refuse(f, c, reason, frame->size_bytes);
+    collective_send_all(f, group, frame);
+}
+
 void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
 {
-    fy_collective *c = collective_find(&f->collectives, 0, number);
-    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                            .word_count = FY_CALL_WORDS,
-                            .tag = TAG_REFUSE,
-                            .aux = number,
-                            .data = reason,
-                            .size_bytes = strlen(reason)};
-    if (c != NULL && c->error == 0)
-        collective_refuse(f, c, reason, frame.size_bytes);
-    collective_send_all(f, f->collectives.group, &frame);
+    fy_frame frame = {
+        .kind = FY_KIND_COLLECTIVE, .word_count = FY_CALL_WORDS, .tag = TAG_REFUSE, .aux = number};
+    refuse_all(f, collective_find(&f->collectives, 0, number), f->collectives.group, &frame,
+               reason);
 }
 
 static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *frame)
@@ -291,16 +301,19 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
                                ferry_strerror((int)error));
 }
 
+/* The ranks that have done their part are told too. */
 static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *frame)
 {
     bool varies = (fy_collective_flags(c->call.what) & FY_VARIES) != 0;
     if (frame->size_bytes > post->size_bytes - post->received ||
         (varies && frame->words[1] != post->size_bytes)) {
         uint64_t sent = varies ? frame->words[1] : frame->size_bytes;
-        c->error = collective_fail(
-            f, c->group, c->number, FERRY_EINVAL,
-            "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
-            call_name(&c->call), post->source, sent, f->head.rank, post->size_bytes);
+        char reason[FY_REASON_BYTES];
+        (void)snprintf(reason, sizeof(reason),
+                       "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
+                       call_name(&c->call), post->source, sent, f->head.rank, post->size_bytes);
+        fy_frame refusal = fy_collective_frame(c, TAG_REFUSE);
+        refuse_all(f, c, c->group, &refusal, reason);
         return;
     }
     if (frame->size_bytes > 0)
@@ -369,7 +382,7 @@ static bool collective_take(ferry *f, fy_collective *c, int source, const fy_fra
 static bool fails_quiescence(ferry *f, const fy_frame *frame)
 {
     abort_note note;
-    if (!is_disagreement(frame) || !f->quiescence.runs)
+    if (!has_note(frame) || !f->quiescence.runs)
         return false;
     memcpy(&note, frame->data, sizeof(note));
     fy_group *group = group_of(&f->collectives, group_id(frame));
@@ -426,9 +439,13 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
     char texts[2][CALL_TEXT];
     if (group == NULL || (int32_t)(frame->aux - group->failed) <= 0 || f->loss.error != 0)
         return;
-    if (frame->tag == TAG_ABORT && frame->size_bytes == sizeof(note)) {
+    if (has_note(frame)) {
         memcpy(&note, frame->data, sizeof(note));
         (void)say_disagreement(f, group, frame->aux, &note);
+    } else if (frame->tag == TAG_REFUSE) {
+        (void)snprintf(f->quiescence.misfit, sizeof(f->quiescence.misfit), "%.*s",
+                       (int)frame->size_bytes, (const char *)frame->data);
+        return;
     } else if (frame->tag < 0 && (frame->tag != TAG_WAITS || frame->aux != group->done ||
                                   fy_collective_calls_equal(&call, &group->done_call))) {
         return;

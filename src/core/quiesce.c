@@ -455,6 +455,10 @@ int ferry_quiesce(ferry *f)
     f->quiescence.inside = true;
     error = fy_quiesce(f, FY_DOING_QUIESCE);
     f->quiescence.inside = f->quiescence.broken = false;
+    if (error == 0 && f->quiescence.misfit[0] != '\0') {
+        error = fy_fail(f, FERRY_EINVAL, "ferry_quiesce: %s", f->quiescence.misfit);
+        f->quiescence.misfit[0] = '\0';
+    }
     return error == FERRY_ECANCELED ? fy_fail(f, error, "quiesce: broken off") : error;
 }
 

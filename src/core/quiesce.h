@@ -3,6 +3,7 @@
 #define FY_QUIESCE_H
 
 #include "core/collective.h"
+#include "core/loss.h"
 
 /* Guarded by the control lock: the helper thread may take in the frames of waves. */
 typedef struct fy_quiescence {
@@ -52,6 +53,9 @@ typedef struct fy_quiescence {
     uint64_t last_created, last_finished;
     uint64_t unmoved_ns; /* since when waves have given the same sums */
     uint64_t begin_ns;   /* when the next wave begins; 0: immediately. Application thread only */
+
+    /* Why a collective failed elsewhere that succeeded here; the next ferry_quiesce says it. */
+    char misfit[FY_REASON_BYTES];
 } fy_quiescence;
 
 /* FERRY_ENOMEM. */
