@@ -168,7 +168,7 @@ typedef struct ferry_receipt {
     ferry_handler handler;   /* of a request or an object message; else 0 */
     ferry_object object;     /* of an object message */
     void *local_address;     /* data sent, put or received into, or the target of a get */
-    uint64_t remote_address; /* of a put or get: an address on `rank`; else 0 */
+    uint64_t remote_address; /* of a put or get: the (first) address on `rank`; else 0 */
     size_t size_max;         /* room of the receive; set if the message was too long for it */
     const char *reason;      /* `error` in words, with the values; "" if it is 0 */
 } ferry_receipt;

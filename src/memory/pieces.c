@@ -107,14 +107,18 @@ static bool only_looked(progress *p)
     return looked;
 }
 
-static int pieces_begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *track)
+/* `first` is the piece whose addresses the receipt names. */
+static int pieces_begin(ferry *f, progress *p, const ferry_piece *first, size_t size_bytes,
+                        const ferry_track *track)
 {
+    const fy_op_about about = p->put ? fy_memory_about(first->source, first->target)
+                                     : fy_memory_about(first->target, first->source);
     /* A get without a track waits if frames carry one of its pieces. Whether one needs frames is
      * not known yet. */
     const ferry_track own = {.size = sizeof(own), .op = &p->wait};
     bool waits = track == NULL && !p->put;
     p->room = waits ? 0 : fy_check_room(f, p->name);
-    int error = fy_op_start(f, waits ? &own : track, p->rank, 0, size_bytes, &p->op);
+    int error = fy_memory_start(f, p->rank, &about, size_bytes, waits ? &own : track, &p->op);
     (void)fy_op_hold(f, p->op, true);
     if (error != 0 || p->put)
         return error;
@@ -180,7 +184,7 @@ static int move_vector(ferry *f, progress *p, const ferry_piece *pieces, size_t 
         size_bytes += pieces[i].size_bytes;
     }
     if (error == 0)
-        error = pieces_begin(f, p, size_bytes, track);
+        error = pieces_begin(f, p, count > 0 ? pieces : &none, size_bytes, track);
     if (error != 0)
         return error;
     do {
@@ -340,7 +344,7 @@ static int move_strided(ferry *f, progress *p, const ferry_strided *s, const fer
     if (error == 0 && !strided_is_empty(s))
         error = check_blocks(f, p, s, &size_bytes);
     if (error == 0)
-        error = pieces_begin(f, p, size_bytes, track);
+        error = pieces_begin(f, p, &(ferry_piece){s->target, s->source, 0}, size_bytes, track);
     if (error != 0)
         return error;
     error = strided_is_empty(s) ? 0 : move_blocks(f, p, s);

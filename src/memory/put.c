@@ -136,9 +136,10 @@ __attribute__((cold)) fy_verdict fy_put_answer_deliver(ferry *f, int source, con
 
 static __attribute__((cold)) void put_refuse(ferry *f, int source, const fy_frame *frame)
 {
-    /* An untracked put is answered for its last piece alone: one log line at the source is enough.
-     */
-    if (frame->op != 0 || frame->handler != PUT_PIECE)
+    /* An untracked put is answered for its last frame alone: one log line at the source is enough.
+     * The frame that ends a put of many pieces is no piece. */
+    bool last = frame->words[0] + frame->size_bytes == frame->words[1] + frame->words[2];
+    if (frame->op != 0 || (last && frame->size_bytes > 0))
         fy_put_answer_send(f, source, FY_PUT_REFUSED,
                            (const uint64_t[]){frame->op, frame->words[1], frame->words[2]});
 }

@@ -106,7 +106,7 @@ static int broadcast(scene *s, const ferry_track *track, bool wrong)
     return ferry_request_broadcast(s->job.f[0], &m, track);
 }
 
-/* The vectors and strides name several addresses, so their receipts name none. */
+/* The receipts of vectors and strides name the address of the first piece. */
 static uint64_t *among(scene *s, bool wrong)
 {
     return wrong ? s->wild : s->theirs;
@@ -131,12 +131,14 @@ static int get(scene *s, const ferry_track *track, bool wrong)
 static int put_vector(scene *s, const ferry_track *track, bool wrong)
 {
     const ferry_piece pieces[] = {{s->theirs, s->mine, 8}, {among(s, wrong) + 4, s->mine + 4, 16}};
+    s->far = s->theirs;
     return ferry_put_vector(s->job.f[0], 1, pieces, 2, track);
 }
 
 static int get_vector(scene *s, const ferry_track *track, bool wrong)
 {
     const ferry_piece pieces[] = {{s->mine, s->theirs, 8}, {s->mine + 4, among(s, wrong) + 4, 16}};
+    s->far = s->theirs;
     return ferry_get_vector(s->job.f[0], 1, pieces, 2, track);
 }
 
@@ -144,13 +146,13 @@ static const ferry_stride stride = {.count = 4, .target_bytes = 16, .source_byte
 
 static int put_strided(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_strided what = {among(s, wrong), s->mine, 8, 1, &stride};
+    const ferry_strided what = {there(s, wrong), s->mine, 8, 1, &stride};
     return ferry_put_strided(s->job.f[0], 1, &what, track);
 }
 
 static int get_strided(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_strided what = {s->mine, among(s, wrong), 8, 1, &stride};
+    const ferry_strided what = {s->mine, there(s, wrong), 8, 1, &stride};
     return ferry_get_strided(s->job.f[0], 1, &what, track);
 }
 
