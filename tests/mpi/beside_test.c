@@ -101,6 +101,28 @@ static void run_job(MPI_Comm comm)
     expect(ferry_close(f) == 0, "close");
 }
 
+/* Communicators that make no job are refused before MPI ends the program. */
+static void refuse(MPI_Comm comm, const char *text)
+{
+    ferry_options options = FERRY_OPTIONS_DEFAULTS;
+    options.communicator = &comm;
+    ferry *f = NULL;
+    expect(ferry_open(&options, &f) == FERRY_EINVAL && f == NULL, "a communicator of no job");
+    expect(strstr(ferry_error_message(NULL), text) != NULL, text);
+}
+
+static void refuse_communicators(MPI_Comm part, int rank)
+{
+    MPI_Comm between;
+    refuse(MPI_COMM_NULL, "the communicator is MPI_COMM_NULL");
+    /* Rank 0 is alone in its part. The last rank is the first of the other part. */
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, rank == 0 ? ranks - 1 : 0, 5, &between);
+    refuse(between, "the communicator is an inter-communicator");
+    MPI_Comm_free(&between);
+}
+
 int main(int argc, char **argv)
 {
     int rank, level;
@@ -108,6 +130,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm part;
     MPI_Comm_split(MPI_COMM_WORLD, rank == 0, -rank, &part);
+    refuse_communicators(part, rank);
     for (int i = 0; i < 3; i++) {
         run_job(part);
         run_job(MPI_COMM_WORLD);

@@ -96,8 +96,14 @@ static int wrap(MPI_Comm comm, fy_nodes_net **out)
 static int comm_open(const void *communicator, fy_nodes_net **out)
 {
     MPI_Comm from = MPI_COMM_WORLD, comm;
+    int inter = 0;
     if (communicator != NULL)
         memcpy(&from, communicator, sizeof(from));
+    if (from == MPI_COMM_NULL)
+        return FY_MPI_NO_COMMUNICATOR;
+    MPI_Comm_test_inter(from, &inter);
+    if (inter)
+        return FY_MPI_BETWEEN_GROUPS;
     int error = MPI_Comm_dup(from, &comm);
     return error != MPI_SUCCESS ? error : wrap(comm, out);
 }
@@ -109,9 +115,13 @@ static int node(fy_nodes_net *c, fy_nodes_net **out)
     return error != MPI_SUCCESS ? error : wrap(near, out);
 }
 
+/* The program may have called MPI_Finalize before ferry_close. */
 static void close_net(fy_nodes_net *c)
 {
-    MPI_Comm_free(&c->comm);
+    int was;
+    MPI_Finalized(&was);
+    if (!was)
+        MPI_Comm_free(&c->comm);
     free(c);
 }
 

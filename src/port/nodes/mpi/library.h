@@ -20,6 +20,13 @@ typedef enum fy_mpi_level {
     FY_MPI_MULTIPLE,
 } fy_mpi_level;
 
+/* Why a communicator cannot be used: it is MPI_COMM_NULL, or an inter-communicator. MPI's own
+ * errors are above 0. */
+typedef enum fy_mpi_refusal {
+    FY_MPI_NO_COMMUNICATOR = -1,
+    FY_MPI_BETWEEN_GROUPS = -2,
+} fy_mpi_refusal;
+
 typedef struct fy_mpi_library {
     uint32_t version; /* FY_PORT_VERSION */
     const char *name; /* "openmpi", "mpich" */
@@ -33,7 +40,8 @@ typedef struct fy_mpi_library {
     int (*start)(fy_mpi_level *level, bool *started);
     void (*finish)(void);
     /* Duplicates the MPI_Comm at `communicator`, or MPI_COMM_WORLD when NULL. Collective. Gives
-     * `*out`, freed with the binding's `close`, or with `leave` where `start` did initialise. */
+     * `*out`, freed with the binding's `close`, or with `leave` where `start` did initialise.
+     * Returns a number of MPI's, or one of fy_mpi_refusal. */
     int (*comm_open)(const void *communicator, fy_nodes_net **out);
 
     fy_nodes_binding binding;

@@ -99,6 +99,10 @@ static int open_job(const fy_mpi_options *options, const fy_mpi_library *mpi, fy
                     fy_nodes_options *o, fy_nodes_job **job, fy_port **port)
 {
     int error = mpi->comm_open(options->communicator, &o->net);
+    if (error == FY_MPI_NO_COMMUNICATOR || error == FY_MPI_BETWEEN_GROUPS)
+        return fy_error_set(
+            FERRY_EINVAL, "open: the communicator is %s; expected one whose ranks are one group",
+            error == FY_MPI_NO_COMMUNICATOR ? "MPI_COMM_NULL" : "an inter-communicator");
     if (error != 0)
         return fy_nodes_failed(&mpi->binding, "MPI_Comm_dup", error);
     o->threads = level == FY_MPI_MULTIPLE || (o->owned && level >= FY_MPI_SERIALIZED);
