@@ -45,8 +45,12 @@ expect 1 "at most 2 ranks (FERRY_RANKS_MAX): must be 3 to 1024" \
 
 expect 1 'FERRY_MPI is "none"; expected openmpi or mpich: ferry-port-none.so is missing' \
     env FERRY_MPI=none "$run" "$mpirun" 2 "$build/examples/hello"
-expect 1 "FERRY_PORT=shm cannot reach the others" \
-    env FERRY_PORT=shm "$run" "$mpirun" 2 "$build/examples/hello"
+for port in shm sim loopback; do
+    expect 1 "FERRY_PORT=$port cannot reach the others" \
+        env FERRY_PORT=$port "$run" "$mpirun" 2 "$build/examples/hello"
+done
+expect 1 "FERRY_RANKS=3 starts no ranks of port mpi" \
+    env FERRY_PORT=mpi FERRY_RANKS=3 "$build/examples/hello"
 for us in 0 1000001 5ms; do
     expect 1 "FERRY_QUANTUM_US is \"$us\"; expected a number from 1 to 1000000" \
         env FERRY_QUANTUM_US=$us "$run" "$mpirun" 2 "$build/examples/hello"

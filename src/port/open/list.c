@@ -4,6 +4,7 @@
  * rank. */
 #include "port/open/list.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,23 @@ static const fy_port_entry *detect(const fy_port_settings *settings)
     return NULL;
 }
 
+/* Another launcher may have started this process as one of several ranks. Port `chosen` cannot
+ * reach the others if it starts its own ranks, or if the environment names port shm all the same.
+ */
+static int check_launcher(const fy_port_settings *settings, const fy_port_entry *chosen)
+{
+    const char *variable;
+    uint64_t ranks = fy_env_foreign_ranks(&variable);
+    bool reaches = chosen == &fy_port_entry_mpi ? !fy_port_is_named("shm") : chosen->open != NULL;
+    return ranks <= 1 || reaches || settings->communicator != NULL
+               ? 0
+               : fy_error_set(FERRY_ELAUNCH,
+                              "the environment (%s) says that this is one of %" PRIu64
+                              " ranks, but FERRY_PORT=%s cannot reach the others; start one "
+                              "process, with FERRY_RANKS=%" PRIu64,
+                              variable, ranks, fy_env_get("FERRY_PORT"), ranks);
+}
+
 int fy_port_find(fy_port_settings *settings, const fy_port_entry **out)
 {
     const char *name = fy_env_get("FERRY_PORT");
@@ -85,5 +103,5 @@ int fy_port_find(fy_port_settings *settings, const fy_port_entry **out)
     settings->compute = read_compute();
     const fy_port_entry *found = named->detect == NULL ? NULL : detect(settings);
     *out = found != NULL ? found : named;
-    return 0;
+    return check_launcher(settings, *out);
 }

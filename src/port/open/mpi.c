@@ -27,27 +27,12 @@ static int mpi_refuse(const char *variable, uint64_t announced, int error)
                         variable, announced, reason);
 }
 
-/* Refuses variables that contradict a job of an MPI library. */
-static int mpi_check(const fy_port_settings *settings, const char *variable, uint64_t announced)
-{
-    int error = fy_env_refuse_join();
-    if (error != 0)
-        return error;
-    if (settings->communicator == NULL && fy_port_is_named("shm"))
-        return fy_error_set(FERRY_ELAUNCH,
-                            "the environment (%s) says that this is one of %" PRIu64
-                            " ranks, but FERRY_PORT=shm cannot reach the others; start it with "
-                            "\"ferry run -n %" PRIu64 "\" instead",
-                            variable, announced, announced);
-    return 0;
-}
-
 static int open_mpi(const fy_port_settings *settings, fy_port_rank *out)
 {
     const fy_nodes_table *table;
     const char *variable;
     uint64_t announced = fy_env_foreign_ranks(&variable);
-    int error = mpi_check(settings, variable, announced);
+    int error = fy_env_refuse_join();
     if (error != 0)
         return error;
     error = fy_nodes_port_find(&table);
