@@ -97,11 +97,13 @@ void ARMCI_Lock(int mutex, int process)
     unsigned turns = 0;
     while (update(FERRY_FETCH_ADD, words + 1, sizeof(*words), 0, process) != ticket)
         fy_compat_turn(&turns);
+    fy_compat_hold("ARMCI_Lock", words, process);
 }
 
 void ARMCI_Unlock(int mutex, int process)
 {
     uint64_t *words = mutex_at("ARMCI_Unlock", mutex, process);
+    fy_compat_release("ARMCI_Unlock", words, process);
     ARMCI_AllFence();
     (void)update(FERRY_FETCH_ADD, words + 1, sizeof(*words), 1, process);
 }

@@ -38,6 +38,32 @@ void *fy_compat_need(const char *call, void *memory)
     return memory;
 }
 
+typedef struct fy_compat_lock {
+    struct fy_compat_lock *next;
+    const void *at;
+    int rank;
+} fy_compat_lock;
+
+void fy_compat_hold(const char *call, const void *lock, int rank)
+{
+    fy_compat_lock *held = fy_compat_need(call, malloc(sizeof(*held)));
+    *held = (fy_compat_lock){fy_compat.held, lock, rank};
+    fy_compat.held = held;
+}
+
+void fy_compat_release(const char *call, const void *lock, int rank)
+{
+    fy_compat_lock **link = &fy_compat.held;
+    while (*link != NULL && ((*link)->at != lock || (*link)->rank != rank))
+        link = &(*link)->next;
+    fy_compat_lock *held = *link;
+    if (held == NULL)
+        fy_compat_fail("%s: process %d does not hold the lock at %p of process %d", call,
+                       fy_compat.me, lock, rank);
+    *link = held->next;
+    free(held);
+}
+
 void fy_compat_turn(unsigned *turns)
 {
     int handled = ferry_poll(fy_compat.f);
@@ -225,5 +251,7 @@ void fy_compat_close(const char *call)
     if (error != 0)
         fy_compat_fail("%s: %s", call, ferry_strerror(error));
     free(fy_compat.mapped);
+    while (fy_compat.held != NULL)
+        fy_compat_release(call, fy_compat.held->at, fy_compat.held->rank);
     memset(&fy_compat, 0, sizeof(fy_compat));
 }

@@ -17,6 +17,7 @@ typedef struct fy_compat_state {
     ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
     bool half_has_come;                   /* the answer to change_half: then `half` is set */
     uint32_t half;
+    struct fy_compat_lock *held; /* the locks that this process holds, the last taken first */
 } fy_compat_state;
 
 extern fy_compat_state fy_compat;
@@ -30,6 +31,11 @@ void *fy_compat_need(const char *call, void *memory);
 /* One turn of a loop that waits: polls, and yields the processor in some turns. `turns` counts
  * them. */
 void fy_compat_turn(unsigned *turns);
+
+/* Notes that this process has taken the lock at `lock` on `rank`. */
+void fy_compat_hold(const char *call, const void *lock, int rank);
+/* Notes that it gives the lock back. Ends the job if it does not hold the lock. */
+void fy_compat_release(const char *call, const void *lock, int rank);
 
 /* Opens Ferry. `heap_bytes`: size of the shared heap; 0: the default. */
 void fy_compat_open(const char *call, size_t heap_bytes);

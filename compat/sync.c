@@ -221,14 +221,17 @@ void shmem_set_lock(long *lock)
     uint32_t ticket = next_of(word);
     for (; (uint32_t)word != ticket; word = read_lock(lock))
         fy_compat_turn(&turns);
+    fy_compat_hold("shmem_set_lock", lock, HOLDER_PE);
 }
 
 int shmem_test_lock(long *lock)
 {
     uint64_t word = read_lock(lock);
     if (next_of(word) == (uint32_t)word && fy_shmem_update(FERRY_COMPARE_SWAP, lock, sizeof(*lock),
-                                                           word + NEXT, word, HOLDER_PE) == word)
+                                                           word + NEXT, word, HOLDER_PE) == word) {
+        fy_compat_hold("shmem_test_lock", lock, HOLDER_PE);
         return 0;
+    }
     unsigned turns = 0;
     fy_compat_turn(&turns);
     return 1;
@@ -238,6 +241,7 @@ int shmem_test_lock(long *lock)
 void shmem_clear_lock(long *lock)
 {
     shmem_quiet();
+    fy_compat_release("shmem_clear_lock", lock, HOLDER_PE);
     uint64_t step = (uint32_t)read_lock(lock) == UINT32_MAX ? 1 - NEXT : 1;
     fy_shmem_update(FERRY_FETCH_ADD, lock, sizeof(*lock), step, 0, HOLDER_PE);
 }

@@ -127,6 +127,8 @@ int main(int argc, char **argv)
         ARMCI_PutS(&number, strides, &number, strides, shape, 9, 0);
     else if (is("type"))
         ARMCI_Acc(17, &number, &number, &number, 4, 0);
+    else if (is("unlock") && ARMCI_Create_mutexes(1) == 0)
+        ARMCI_Unlock(0, 1);
     else if (is("mutex"))
         ARMCI_Lock(0, 0);
     else if (is("operation"))

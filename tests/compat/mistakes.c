@@ -60,6 +60,8 @@ int main(int argc, char **argv)
         shmem_g(&local, 9);
     else if (strcmp(mistake, "free") == 0)
         shmem_free(&local);
+    else if (strcmp(mistake, "unlock") == 0)
+        shmem_clear_lock(&word);
     else if (strcmp(mistake, "exit") == 0)
         shmem_global_exit(5);
     else if (strcmp(mistake, "good") == 0 && shmem_my_pe() == 1)
