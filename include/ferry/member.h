@@ -30,10 +30,11 @@ typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
 
 /* Calls `fn` when another rank joins or goes. If every living rank has registered one, the job
  * survives deaths: the launcher names the dead rank and goes on, and the status of that rank does
- * not count. Operations that name a dead rank fail with FERRY_EPEER. So do collectives, until a
- * ferry_quiesce has agreed on the members (docs/messages.md). ferry_close waits for the living
- * ranks, returns 0, and calls `fn` no more. `fn` NULL ends the watch. Keeps `arg` until then. [app
- * thread, handlers | never blocks] progressive-messages.txt 3.4, 4.2. */
+ * not count. Under mpirun and port loopback a death ends the job. Operations that name
+ * a dead rank fail with FERRY_EPEER. So do collectives, until a ferry_quiesce has agreed on the
+ * members (docs/messages.md). ferry_close waits for the living ranks, returns 0, and calls `fn` no
+ * more. `fn` NULL ends the watch. Keeps `arg` until then. [app thread, handlers | never blocks]
+ * progressive-messages.txt 3.4, 4.2. */
 FERRY_API int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg);
 
 /* Whether `rank` has gone, as far as this rank has been told. [app thread, handlers | never
