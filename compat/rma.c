@@ -52,11 +52,19 @@ static void send(char *remote, const void *source, size_t size_bytes, int pe, bo
     fy_compat_check("shmem_put", ferry_put(fy_compat.f, pe, remote, source, size_bytes, &track));
 }
 
+/* Ends the job if the local side of a copy is missing. */
+static inline void check_local(const void *address, const char *side)
+{
+    if (address == NULL)
+        fy_compat_fail("the %s is NULL", side);
+}
+
 void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe)
 {
     char *remote;
     if (size_bytes == 0)
         return;
+    check_local(source, "source of a put");
     if (fy_shmem_locate(dest, size_bytes, pe, &remote))
         copy(remote, source, size_bytes);
     else
@@ -79,6 +87,7 @@ static inline void put(void *dest, const void *source, size_t size_bytes, int pe
     char *remote;
     if (size_bytes == 0)
         return;
+    check_local(source, "source of a put");
     if (fy_shmem_locate(dest, size_bytes, pe, &remote))
         copy(remote, source, size_bytes);
     else
@@ -95,6 +104,7 @@ void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
     char *remote;
     if (size_bytes == 0)
         return;
+    check_local(dest, "target of a get");
     if (fy_shmem_locate(source, size_bytes, pe, &remote)) {
         fy_shmem_poll_for(source, pe);
         copy(dest, remote, size_bytes);

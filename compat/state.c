@@ -165,13 +165,22 @@ void shmem_global_exit(int status)
     ferry_abort(fy_compat.f, status, "shmem_global_exit");
 }
 
+/* Ends the job if no job is open: there are no PEs then. */
+static void check_started(const char *call)
+{
+    if (fy_compat.count == 0)
+        fy_compat_fail("%s before shmem_init or after shmem_finalize", call);
+}
+
 int shmem_my_pe(void)
 {
+    check_started("shmem_my_pe");
     return fy_compat.me;
 }
 
 int shmem_n_pes(void)
 {
+    check_started("shmem_n_pes");
     return fy_compat.count;
 }
 

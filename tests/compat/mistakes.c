@@ -50,6 +50,8 @@ int main(int argc, char **argv)
         shmem_malloc(8);
     else if (strcmp(mistake, "early_test") == 0)
         shmem_long_test(&word, SHMEM_CMP_EQ, 0);
+    else if (strcmp(mistake, "early_pe") == 0 && shmem_my_pe() == 0)
+        return 0;
     else if (strcmp(mistake, "early_wait") == 0)
         shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
     shmem_init();
@@ -60,6 +62,10 @@ int main(int argc, char **argv)
         shmem_g(&local, 9);
     else if (strcmp(mistake, "free") == 0)
         shmem_free(&local);
+    else if (strcmp(mistake, "null_put") == 0)
+        shmem_long_put(&word, NULL, 1, 1);
+    else if (strcmp(mistake, "null_get") == 0)
+        shmem_long_get(NULL, &word, 1, 1);
     else if (strcmp(mistake, "unlock") == 0)
         shmem_clear_lock(&word);
     else if (strcmp(mistake, "exit") == 0)
