@@ -108,8 +108,11 @@ static int check_values(ferry *f, const ferry_collective *what)
                        (int)what->type);
     if ((flags_of(what) & FY_COMBINES) && what->combine == NULL &&
         (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
-        return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown",
-                       collective_name(what), (int)what->type, (int)what->reduction);
+        return what->value_bytes != 0
+                   ? fy_fail(f, FERRY_EINVAL, "%s: value_bytes is %zu, and combine is NULL",
+                             collective_name(what), what->value_bytes)
+                   : fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown",
+                             collective_name(what), (int)what->type, (int)what->reduction);
     return check_sides(f, what, value_bytes);
 }
 

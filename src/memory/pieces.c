@@ -268,8 +268,9 @@ static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
 {
     if (s == NULL || s->levels < 0 || s->levels > FERRY_LEVELS_MAX ||
         (s->levels > 0 && s->stride == NULL))
-        return fy_fail(f, FERRY_EINVAL, "%s: levels is %d (expected 0..%d), or strides are NULL",
-                       p->name, s == NULL ? 0 : s->levels, FERRY_LEVELS_MAX);
+        return fy_fail(f, FERRY_EINVAL, "%s: %d levels (expected 0..%d) of strides at %p", p->name,
+                       s == NULL ? 0 : s->levels, FERRY_LEVELS_MAX,
+                       s == NULL ? NULL : (const void *)s->stride);
     const ferry_piece first = {s->target, s->source, strided_is_empty(s) ? 0 : s->block_bytes};
     return check_piece(f, p, &first);
 }

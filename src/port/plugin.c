@@ -90,7 +90,8 @@ int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool 
     }
     const uint32_t *table = dlsym(handle, symbol);
     if (table == NULL || *table != version)
-        return fy_error_set(FERRY_ENOTSUP, "%s is of another version of Ferry", path);
+        return fy_error_set(FERRY_ENOTSUP, "%s is no such plug-in, or of another version of Ferry",
+                            path);
     *out = table;
     return 0;
 }

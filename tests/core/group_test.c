@@ -142,6 +142,13 @@ static void run_misuse(ferry *f, void *arg)
     expect(f, ferry_alltoall(f, NULL, 8, out), FERRY_EINVAL, "8 values at NULL");
     expect(f, ferry_alltoall(f, data, SIZE_MAX / 2, out), FERRY_EINVAL, "too many");
     ferry_collective c = FERRY_COLLECTIVE_DEFAULTS;
+    c.kind = FERRY_ALLREDUCE;
+    c.in = data;
+    c.out = out;
+    c.count = 1;
+    c.value_bytes = 12;
+    expect(f, ferry_collective_run(f, &c), FERRY_EINVAL, "value_bytes is 12, and combine is NULL");
+    c = (ferry_collective)FERRY_COLLECTIVE_DEFAULTS;
     CHECK(ferry_group_split(f, NULL, ferry_rank(f) == 0, 0, &group) == 0);
     c.kind = FERRY_SCATTER;
     c.group = group;

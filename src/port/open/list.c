@@ -59,7 +59,7 @@ static int find_named(const char *name, const fy_port_entry **out)
     return fy_error_set(
         FERRY_ELAUNCH,
         "FERRY_PORT is \"%s\"; expected shm, mpi or sim, or the name of a port in a "
-        "plug-in: %s",
+        "plug-in, such as loopback: %s",
         name, reason);
 }
 
