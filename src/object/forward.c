@@ -36,9 +36,9 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     next.movement = movement;
     if (next.hops < FY_WIRE_HOPS_MAX)
         next.hops++;
-    int error = fy_message_post(f, rank, &next, message);
-    int home = fy_object_home(fy_objects_of(f), envelope->object);
-    if (error == FERRY_EPEER && home != ferry_rank(f)) {
+    int home, error = fy_message_post(f, rank, &next, message);
+    if (error == FERRY_EPEER &&
+        (home = fy_object_home(fy_objects_of(f), envelope->object)) != ferry_rank(f)) {
         fy_location_send(f, home, envelope->object, rank, movement);
         rank = home;
         next.movement = --movement;
