@@ -184,6 +184,7 @@ static int inherit(ferry *f, int source, const handover *item)
         return entry->record == NULL ? FERRY_ENOMEM : 0;
     }
     fy_entry_seen(objects, entry);
+    entry->left = FY_LEFT; /* the rank that leaves may have sent it there just now */
     entry->movement = item->movement;
     entry->guess = item->place;
     return 0;

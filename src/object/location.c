@@ -65,7 +65,10 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
         entry = hear_first(objects, source, object);
     if (entry != NULL && movement == entry->movement)
         fy_entry_seen(objects, entry);
-    if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0)
+    /* A rank that has inherited the words of a move may say that the object is here, before it is.
+     */
+    if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0 ||
+        place == objects->rank)
         return FY_TAKEN;
     bool awaited = entry->record != NULL && fy_record_state(f, entry->record) == FY_AWAITED;
     if (entry->record != NULL && !(counted && awaited))
