@@ -609,6 +609,8 @@ void fy_collectives_fail_lost(ferry *f)
         /* First what this rank knows of a loss, because that says more than the frames of other
          * ranks that have failed. */
         fy_collective_look_lost(f, c);
+        if (c->group->id == 0 && c->group->left != 0 && (int32_t)(c->number - c->group->last) > 0)
+            fy_collective_lack(f, c, c->group->left - 1);
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);
         if (c->by_board)

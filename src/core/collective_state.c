@@ -55,8 +55,13 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
             group_lose(f, group, fy_group_rank(group, i),
                        !fy_peer_leaves(f, fy_group_rank(group, i)));
     group->number = group->failed = number;
-    if (fy_group_lost(all->group) >= 0)
-        renumber(f, fy_group_lost(all->group));
+    /* Of the set alone, which all ranks have: some may know of a later death already. */
+    int lost = -1;
+    for (int i = 0; i < all->group->size; i++)
+        if (!fy_set_has(set, fy_group_rank(all->group, i)))
+            lost = fy_group_rank(all->group, i);
+    if (lost >= 0)
+        renumber(f, lost);
     fy_group_drop(all->group);
     all->group = group;
     all->turn = 0;
