@@ -378,8 +378,9 @@ FERRY_API int ferry_quiesce(ferry *f);
 /* Makes the ferry_quiesce that this rank is in return FERRY_ECANCELED soon, on this rank alone. The
  * rank can then leave (ferry_leave) or do what handlers may not. On the other ranks ferry_quiesce
  * goes on. It ends only after this rank has called ferry_quiesce again, and so joined it, or has
- * gone. If it has ended already, this rank's call returns 0. Outside ferry_quiesce this call does
- * nothing. [handlers, tasks | never blocks] cds.txt 6. */
+ * gone. Meanwhile no other rank may wait in a collective that this rank makes afterwards. If it has
+ * ended already, this rank's call returns 0. Outside ferry_quiesce this call does nothing.
+ * [handlers, tasks | never blocks] cds.txt 6. */
 FERRY_API void ferry_quiesce_break(ferry *f);
 
 /* Account. */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "collection/state.h"
 #include "core/fail.h"
+#include "core/membership.h"
 #include "core/run.h"
 #include "core/work.h"
 
@@ -151,6 +152,14 @@ static void leaving_end(ferry_collection *c, fy_leaving *l)
     fy_work_created(c->f, 1);
 }
 
+static bool has_lost(const ferry_collection *c)
+{
+    bool lost = false;
+    for (int i = 0; i < c->ranks && !lost; i++)
+        lost = fy_peer_is_gone(c->f, c->members[i]);
+    return lost;
+}
+
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool ended)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, key);
@@ -164,6 +173,8 @@ void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool end
     bound->told = NULL;
     if (!ended)
         leaving_begin(bound, object);
+    if (!ended && bound->leaving != NULL && has_lost(c))
+        leaving_end(c, bound->leaving); /* it may have been on the rank that is gone */
     for (const fy_asker *a = told; a != NULL; a = a->next)
         (void)fy_collection_tell(c, a->rank, FY_FORGET, key, object, 0, NULL, 0);
     askers_free(told);

@@ -55,7 +55,7 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
             group_lose(f, group, fy_group_rank(group, i),
                        !fy_peer_leaves(f, fy_group_rank(group, i)));
     group->number = group->failed = number;
-    /* Of the set alone, which all ranks have: some may know of a later death already. */
+    /* All ranks have the same set. Some may know of a later death already. */
     int lost = -1;
     for (int i = 0; i < all->group->size; i++)
         if (!fy_set_has(set, fy_group_rank(all->group, i)))
