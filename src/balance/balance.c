@@ -109,7 +109,7 @@ static void tell_newcomers(ferry *f)
     int starting = s->objects->info.starting;
     for (int rank = starting; starting != 0 && rank < s->ranks && is_first_member(f); rank++)
         if (fy_peer_takes(f, rank) && ferry_member_place(f, rank) < 0)
-            (void)fy_join_word(f, rank, &frame); /* without memory it does not balance yet */
+            (void)fy_send_as_work(f, rank, &frame); /* without memory it does not balance yet */
 }
 
 /* Schedulers run under the lock and on either thread, so they have a copy of their own. */
@@ -165,7 +165,8 @@ static void begin_to_balance(ferry *f)
     const fy_frame frame = {.kind = FY_KIND_PHASE, .word_count = 1, .words = {PHASE_RENEWS}};
     look_who_is_present(f);
     for (int i = 1; i <= ferry_scheduling_acceptor_count(s); i++)
-        (void)fy_join_word(f, ferry_scheduling_acceptor(s, i), &frame); /* they may have no work */
+        (void)fy_send_as_work(f, ferry_scheduling_acceptor(s, i),
+                              &frame); /* they may have no work */
 }
 
 static fy_verdict take_phase(ferry *f, int source, const fy_frame *frame)

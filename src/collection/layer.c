@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "collection/state.h"
 #include "core/fail.h"
-#include "core/outgoing.h"
 #include "core/work.h"
 
 enum { EARLY_ITEMS = 64 };
@@ -60,15 +59,7 @@ int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, 
         handle(c, rank, &frame);
         return 0;
     }
-    int error = fy_work_leaves(f, rank, 1);
-    if (error != 0)
-        return error;
-    error = fy_send(f, FY_DATA, rank, &frame);
-    if (error != 0)
-        (void)fy_work_leaves(f, rank, UINT64_MAX);
-    else
-        fy_work_created(f, 1);
-    return error;
+    return fy_send_as_work(f, rank, &frame);
 }
 
 /* Ignores a frame of a collection that this rank has freed. */

@@ -157,7 +157,7 @@ static void collective_send_all(ferry *f, const fy_group *group, const fy_frame 
         if (i == group->self)
             continue;
         if (is_disagreement(frame))
-            (void)fy_join_word(f, rank, frame);
+            (void)fy_send_as_work(f, rank, frame);
         else
             (void)fy_send(f, FY_DATA, rank, frame);
     }

@@ -5,26 +5,13 @@
  * too. */
 #include "core/kinds.h"
 #include "core/membership.h"
-#include "core/outgoing.h"
 #include "core/rank.h"
 #include "core/work.h"
-
-int fy_join_word(ferry *f, int rank, const fy_frame *frame)
-{
-    if (fy_peer_of(f, rank) == NULL)
-        return FERRY_ENOMEM;
-    int error = fy_send(f, FY_DATA, rank, frame);
-    if (error == 0) {
-        fy_work_created(f, 1);
-        (void)fy_work_leaves(f, rank, 1); /* there is a record */
-    }
-    return error;
-}
 
 static void say_ready(ferry *f, int rank)
 {
     const fy_frame frame = {.kind = FY_KIND_READY};
-    (void)fy_join_word(f, rank, &frame); /* a rank that is not told sends no objects: no harm */
+    (void)fy_send_as_work(f, rank, &frame); /* a rank that is not told sends no objects: no harm */
 }
 
 void fy_join_ready(ferry *f)

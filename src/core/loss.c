@@ -144,7 +144,7 @@ void fy_loss_compare(ferry *f, int rank, uint32_t number)
                             .data = f->head.handlers.names,
                             .size_bytes = f->head.handlers.count * sizeof(*f->head.handlers.names)};
     uint64_t compared = (uint64_t)signature << 32 | number;
-    if (f->loss.compared != compared && fy_join_word(f, rank, &frame) == 0)
+    if (f->loss.compared != compared && fy_send_as_work(f, rank, &frame) == 0)
         f->loss.compared = compared;
 }
 

@@ -27,10 +27,6 @@ uint32_t fy_peer_shifts(const ferry *f);
 /* Whether `rank`, which may be this one, has begun to leave. */
 bool fy_peer_leaves(const ferry *f, int rank);
 
-/* Sends a notice to `rank`. It counts as work until its handler calls fy_work_arrives and
- * fy_work_finished, so no quiescence ends before. FERRY_EPEER, FERRY_ENOMEM: nothing is counted. */
-int fy_join_word(ferry *f, int rank, const fy_frame *frame);
-
 /* The next rank after `after`, around the ring of ranks, to which objects may be sent; -1: there is
  * none. */
 int fy_peer_taker(const ferry *f, int after);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "core/control.h"
 #include "core/membership.h"
+#include "core/outgoing.h"
 #include "core/outlets.h"
 #include "core/rank.h"
 #include "core/why.h"
@@ -367,6 +368,16 @@ void fy_work_goes(ferry *f, int rank)
 {
     if (fy_work_leaves(f, rank, 1) == 0)
         fy_work_created(f, 1);
+}
+
+int fy_send_as_work(ferry *f, int rank, const fy_frame *frame)
+{
+    if (fy_peer_of(f, rank) == NULL)
+        return FERRY_ENOMEM;
+    int error = fy_send(f, FY_DATA, rank, frame);
+    if (error == 0)
+        fy_work_goes(f, rank);
+    return error;
 }
 
 int fy_work_comes(ferry *f, int rank)

@@ -46,6 +46,10 @@ FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 void fy_work_goes(ferry *f, int rank);
 int fy_work_comes(ferry *f, int rank);
 
+/* Sends a frame to `rank`. It counts as work until its handler calls fy_work_comes, so no
+ * quiescence ends before. FERRY_EPEER, FERRY_ENOMEM: nothing is counted. [application thread] */
+FY_SHARED int fy_send_as_work(ferry *f, int rank, const fy_frame *frame);
+
 /* An object has moved to `rank`, with `count` units of work (fy_work_leaves). The second function:
  * an object has come from `rank`, which has a record. FERRY_ENOMEM: not counted. */
 int fy_move_leaves(ferry *f, int rank, uint64_t count);

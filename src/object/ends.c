@@ -302,7 +302,7 @@ void fy_home_tell(ferry *f, const fy_entry *entry)
         movement -= FY_MOVE_STEP;
     }
     if (home != place)
-        fy_location_count(f, home, object, place, movement);
+        fy_location_send_as_work(f, home, object, place, movement);
 }
 
 void fy_directory_peer_gone(ferry *f, int rank, bool died)

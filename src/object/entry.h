@@ -82,7 +82,8 @@ int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out);
 void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
 
 /* The same after a death, and when this rank leaves: `rank`, the home, keeps it. It is work. */
-void fy_location_count(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
+void fy_location_send_as_work(ferry *f, int rank, ferry_object object, int place,
+                              uint32_t movement);
 
 enum {
     FY_PLACE_NONE = -1,   /* it is destroyed */

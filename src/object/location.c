@@ -26,12 +26,12 @@ void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32
     send_word(f, rank, object, place, movement, NULL, 0);
 }
 
-void fy_location_count(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
+void fy_location_send_as_work(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
 {
     const fy_frame frame = {.kind = FY_KIND_LOCATION,
                             .word_count = FY_PLACE_WORDS_COUNTED,
                             .words = {object.word, fy_place_word(place, movement)}};
-    (void)fy_join_word(f, rank, &frame); /* a hint too */
+    (void)fy_send_as_work(f, rank, &frame); /* a hint too */
 }
 
 void fy_end_send(ferry *f, int rank, ferry_object object, uint32_t movement, const fy_source *ranks,
@@ -77,7 +77,7 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
     entry->movement = movement;
     fy_entry_seen(objects, entry);
     if (objects->told_successor != 0)
-        fy_location_count(f, objects->told_successor - 1, object, place, movement);
+        fy_location_send_as_work(f, objects->told_successor - 1, object, place, movement);
     if (objects->protocol.learnt != NULL && fy_object_home(objects, object) == objects->rank)
         objects->protocol.learnt(f, object, movement, entry->guess);
     return FY_TAKEN;
