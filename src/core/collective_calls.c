@@ -110,8 +110,6 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     /* First what this rank knows itself: ranks that have not learnt of a death yet make other calls
      * in place of this one, and none is wrong. */
     fy_collective_look_lost(f, c);
-    if (c->group->left != 0 && (int32_t)(c->number - c->group->last) > 0)
-        fy_collective_lack(f, c, c->group->left - 1);
     if (!by_board) {
         fy_rest_due(f);
         if (c->ranks > 1 && c->group->id == 0 && c->error == 0)

@@ -573,7 +573,10 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
 void fy_collective_look_lost(ferry *f, fy_collective *c)
 {
     const fy_group *group = c->group, *parent = group->parent;
-    bool whole = group->dead < 0 && group->quitter == 0 && (parent == NULL || parent->dead < 0);
+    /* A rank that has left makes no call after `last`. */
+    bool left = group->left != 0 && (int32_t)(c->number - group->last) > 0;
+    bool whole =
+        group->dead < 0 && group->quitter == 0 && !left && (parent == NULL || parent->dead < 0);
     if (c->error != 0 || (whole && !fy_loss_is_due(f)))
         return;
     c->error = fy_loss_check(f, call_name(&c->call));
@@ -586,6 +589,8 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
         c->error =
             collective_fail(f, group, c->number, FERRY_EPEER,
                             "rank %d has given up the group while it was made", group->quitter - 1);
+    else if (left)
+        fy_collective_lack(f, c, group->left - 1);
 }
 
 /* Ends a call that can never finish, because a rank for which it waits, or to which it sends, has
@@ -609,8 +614,6 @@ void fy_collectives_fail_lost(ferry *f)
         /* First what this rank knows of a loss, because that says more than the frames of other
          * ranks that have failed. */
         fy_collective_look_lost(f, c);
-        if (c->group->id == 0 && c->group->left != 0 && (int32_t)(c->number - c->group->last) > 0)
-            fy_collective_lack(f, c, c->group->left - 1);
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);
         if (c->by_board)

@@ -6,18 +6,23 @@
  * used again. The simulator lets ranks die.
  *
  *      group_deaths STEPS [RANK MICROSECONDS]     RANK kills itself after that time
+ *      group_deaths STEPS leave                   ranks leave, at steps that the seed chooses
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../support/check.h"
 
-enum { RANKS_MAX = 32, GROUPS = 4 };
+/* No rank leaves in the last steps, which all end together. */
+enum { RANKS_MAX = 32, GROUPS = 4, LAST_STEPS = 20 };
 
 typedef struct state {
-    uint64_t own; /* this rank's random numbers, for pauses */
-    int step;
+    uint64_t own;  /* this rank's random numbers, for pauses */
+    uint64_t seed; /* 0: no rank leaves */
+    int step, steps;
+    bool left;
     ferry_group *groups[GROUPS];
     int members[GROUPS][RANKS_MAX], counts[GROUPS];
     ferry_op op; /* of a started call */
@@ -35,7 +40,8 @@ static uint64_t mix(uint64_t x)
 /* The same on all ranks. */
 static uint64_t shared(const state *s, int what)
 {
-    return mix((uint64_t)s->step * 8 + (uint64_t)what + UINT64_C(0x9e3779b97f4a7c15));
+    return mix((uint64_t)s->step * 8 + (uint64_t)what + s->seed * UINT64_C(7919000001) +
+               UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static void pause_randomly(ferry *f, state *s)
@@ -130,10 +136,30 @@ static int call(ferry *f, state *s, ferry_group *group)
     return error;
 }
 
+/* Whether this rank is the one that leaves in this step. */
+static bool is_to_leave(ferry *f, const state *s)
+{
+    uint64_t random = shared(s, 7);
+    int count = ferry_member_count(f);
+    return s->seed != 0 && random % 40 == 0 && count > 2 && s->step < s->steps - LAST_STEPS &&
+           ferry_member_rank(f, (int)(mix(random) % (uint64_t)count)) == ferry_rank(f);
+}
+
+static int leave(ferry *f, state *s)
+{
+    (void)end_started(f, s);
+    for (int g = 0; g < GROUPS; g++)
+        ferry_group_free(f, s->groups[g]);
+    s->left = true;
+    return ferry_leave(f);
+}
+
 static int step(ferry *f, state *s)
 {
     int g = (int)(shared(s, 0) % (GROUPS + 2)), error;
     pause_randomly(f, s);
+    if (is_to_leave(f, s))
+        return leave(f, s);
     if (g >= GROUPS)
         error = call(f, s, NULL);
     else if (s->groups[g] == NULL || shared(s, 5) % 8 == 0)
@@ -167,35 +193,50 @@ static int recover(ferry *f, state *s)
     return error;
 }
 
+/* Returns when all ranks that are left have made the last step. */
+static int run_steps(ferry *f, state *s)
+{
+    int error = recover(f, s);
+    while (!s->left && (error == FERRY_EPEER || s->step < s->steps)) {
+        if (error == 0)
+            error = step(f, s);
+        if (error == 0 && s->seed != 0 && s->step == s->steps - 1 && !s->left)
+            error = ferry_barrier(f);
+        if (error == 0) {
+            s->step++;
+            continue;
+        }
+        check(f, error == FERRY_EPEER, ferry_error_message(f));
+        if (s->own % 2 == 0)
+            (void)end_started(f, s);
+        if (s->own % 8 == 0) {
+            ferry_group_free(f, s->groups[0]);
+            s->groups[0] = NULL;
+        }
+        error = recover(f, s);
+    }
+    return error;
+}
+
 static int run(ferry *f, int argc, char **argv)
 {
-    state s = {.own = mix((uint64_t)ferry_rank(f) + 1)};
-    int steps = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100;
+    const char *seed = getenv("FERRY_SIM_SEED");
+    state s = {.own = mix((uint64_t)ferry_rank(f) + 1),
+               .steps = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100};
     check(f, ferry_ranks(f) <= RANKS_MAX, "at most 32 ranks");
     check(f, ferry_peer_watch(f, gone, NULL) == 0, "watch");
+    if (argc > 2 && strcmp(argv[2], "leave") == 0)
+        s.seed = seed != NULL ? strtoull(seed, NULL, 10) + 1 : 1;
+    s.own += s.seed * 1000;
     if (argc > 3 && ferry_rank(f) == (int)strtol(argv[2], NULL, 10) && fork() == 0) {
         (void)usleep((useconds_t)strtol(argv[3], NULL, 10));
         (void)kill(getppid(), SIGKILL);
         _exit(0);
     }
-    int error = recover(f, &s);
-    while (error == FERRY_EPEER || s.step < steps) {
-        if (error == 0)
-            error = step(f, &s);
-        if (error == 0) {
-            s.step++;
-            continue;
-        }
-        check(f, error == FERRY_EPEER, ferry_error_message(f));
-        if (s.own % 2 == 0)
-            (void)end_started(f, &s);
-        if (s.own % 8 == 0) {
-            ferry_group_free(f, s.groups[0]);
-            s.groups[0] = NULL;
-        }
-        error = recover(f, &s);
-    }
+    int error = run_steps(f, &s);
     check(f, error == 0, ferry_error_message(f));
+    if (s.left)
+        return 0;
     error = end_started(f, &s);
     check(f, error == 0 || error == FERRY_EPEER, ferry_error_message(f));
     do {
