@@ -188,6 +188,15 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank);
 /* Ends a call, if nothing else has, because work was lost (loss.h), or a member of its group. */
 void fy_collective_look_lost(ferry *f, fy_collective *c);
 
+/* For error texts (collective_text.c). fy_call_describe writes that a rank made the call, with what
+ * ranks must agree upon. fy_collective_fail: as fy_fail, of call `number` of `group`. */
+enum { FY_CALL_TEXT = 96 };
+const char *fy_call_name(const fy_collective_call *call);
+void fy_call_describe(const fy_collective_call *call, char *text, size_t size);
+__attribute__((format(printf, 5, 6))) int fy_collective_fail(ferry *f, const fy_group *group,
+                                                             uint32_t number, int error,
+                                                             const char *format, ...);
+
 /* A frame of call `c` with `tag`, without data. */
 fy_frame fy_collective_frame(const fy_collective *c, int32_t tag);
 

@@ -9,11 +9,7 @@
  * long, or that learns of a change among the ranks, asks the ranks for which it waits (TAG_WAITS).
  * A rank that waits for the asker answers (TAG_ELSEWHERE). It answers only a rank that knows the
  * same ranks to be gone. So both know whether the reason is a death, on which no ferry_quiesce has
- * agreed yet: then the call fails with FERRY_EPEER.
- *
- * A rank that has been told that a member of the group has died finishes no call of the group any
- * more, even one that could still be finished. Other ranks may have given that call up, and wait in
- * ferry_quiesce for all living ranks. After that there is another group. */
+ * agreed yet: then the call fails with FERRY_EPEER. */
 #include "core/collective.h"
 
 #include <inttypes.h>
@@ -31,7 +27,7 @@
 
 /* The tag of a frame that ends the call with an error; words[1] holds it. Data: a note, or with
  * TAG_REFUSE the reason. */
-enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
+enum { TAG_ABORT = -1, TAG_REFUSE = -2 };
 
 /* The tags of a frame that only says which call a rank makes that has waited long, and of the
  * answer of a rank that is in another call, which the frame names. TAG_ANSWERED: what is left of an
@@ -58,81 +54,24 @@ static inline uint64_t group_id(const fy_frame *frame)
     return frame->words[0] & FY_CALL_OVER_GROUP ? frame->words[2] : 0;
 }
 
-static const char *call_name(const fy_collective_call *call)
-{
-    unsigned kind = call->what & 0xff;
-    if (call->what & (FY_CALL_CLOSES | FY_CALL_QUIESCES))
-        return call->what & FY_CALL_QUIESCES ? "ferry_quiesce" : "ferry_close";
-    if (call->what & FY_CALL_PHASE)
-        return "ferry_balance_enable";
-    return kind <= FERRY_ALLTOALLV ? fy_collective_kinds[kind].name : "?";
-}
-
-static void collective_describe(const fy_collective_call *call, char *text, size_t size)
-{
-    static const char *const types[] = {"double", "float", "int32", "int64", "uint64", "byte"};
-    static const char *const reductions[] = {"replace", "sum", "min", "max",
-                                             "product", "and", "or",  "xor"};
-    unsigned kind = call->what & 0xff, type = call->what >> FY_CALL_TYPE_SHIFT & 0xff;
-    unsigned reduction = call->what >> FY_CALL_REDUCTION_SHIFT & 0xff;
-    if (call->what & FY_CALL_RETURNED) {
-        (void)snprintf(text, size, "returned from its main function");
-        return;
-    }
-    if (call->what & FY_CALL_PHASE) {
-        const uint32_t rest = (uint32_t)(call->what >> FY_CALL_ROOT_SHIFT);
-        (void)snprintf(text, size, "called %s (%s) with scheduler \"%.8s%.4s\"", call_name(call),
-                       call->what & FY_CALL_ON ? "on" : "off", (const char *)&call->size_bytes,
-                       (const char *)&rest);
-        return;
-    }
-    int length = snprintf(text, size, "called %s", call_name(call));
-    if (fy_collective_flags(call->what) & FY_COMBINES)
-        length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
-                           reduction <= FERRY_XOR ? reductions[reduction] : "own",
-                           type <= FERRY_BYTE ? types[type] : "own");
-    if (kind != FERRY_BARRIER && (fy_collective_flags(call->what) & FY_VARIES) == 0)
-        length += snprintf(text + length, size - (size_t)length, " of %" PRIu64 " bytes",
-                           call->size_bytes);
-    if (fy_collective_is_rooted(kind))
-        (void)snprintf(text + length, size - (size_t)length, ", root %" PRIu64,
-                       call->what >> FY_CALL_ROOT_SHIFT);
-}
-
-/* As fy_fail, of call `number` of `group`. */
-__attribute__((format(printf, 5, 6))) static int collective_fail(ferry *f, const fy_group *group,
-                                                                 uint32_t number, int error,
-                                                                 const char *format, ...)
-{
-    char text[FY_REASON_BYTES + 64];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    return group->id == 0
-               ? fy_fail(f, error, "collective %" PRIu32 ": %s", number, text)
-               : fy_fail(f, error, "collective %" PRIu32 " of a group of %d ranks, first %d: %s",
-                         number, group->size, group->ranks[0], text);
-}
-
 /* A disagreement about call `number`: writes an error text with both sides. If one side is in
  * ferry_quiesce, all ranks that are give it up. So one that has asked this rank may not be there.
  */
 static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                             const abort_note *note)
 {
-    char texts[2][CALL_TEXT];
+    char texts[2][FY_CALL_TEXT];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
     f->quiescence.doubted |= ((a->what | b->what) & FY_CALL_QUIESCES) != 0;
-    collective_describe(a, texts[0], sizeof(texts[0]));
-    collective_describe(b, texts[1], sizeof(texts[1]));
+    fy_call_describe(a, texts[0], sizeof(texts[0]));
+    fy_call_describe(b, texts[1], sizeof(texts[1]));
     const char *how = strcmp(texts[0], texts[1]) != 0                   ? ""
                       : ((a->what ^ b->what) & FY_CALL_OVER_GROUP) != 0 ? " of all ranks"
                       : ((a->what ^ b->what) >> FY_CALL_BOARD_SHIFT & 1) != 0
                           ? ", one waiting, one started"
                           : ", with other counts";
-    return collective_fail(f, group, number, FERRY_EINVAL, "rank %d %s, rank %d %s%s",
-                           note->ranks[0], texts[0], note->ranks[1], texts[1], how);
+    return fy_collective_fail(f, group, number, FERRY_EINVAL, "rank %d %s, rank %d %s%s",
+                              note->ranks[0], texts[0], note->ranks[1], texts[1], how);
 }
 
 static bool has_note(const fy_frame *frame)
@@ -263,7 +202,7 @@ static void collective_refuse(ferry *f, fy_collective *c, const char *reason, si
 {
     c->told = true;
     c->error =
-        collective_fail(f, c->group, c->number, FERRY_EINVAL, "%.*s", (int)size_bytes, reason);
+        fy_collective_fail(f, c->group, c->number, FERRY_EINVAL, "%.*s", (int)size_bytes, reason);
 }
 
 /* Ends a call of `group` on all ranks that make it; `c`, if it runs here. */
@@ -297,8 +236,8 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
     int64_t error = (int64_t)frame->words[1];
     error = error < 0 && error >= INT16_MIN ? error : FERRY_EINVAL;
     c->told = true;
-    c->error = collective_fail(f, c->group, c->number, (int)error, "rank %d failed with %s", source,
-                               ferry_strerror((int)error));
+    c->error = fy_collective_fail(f, c->group, c->number, (int)error, "rank %d failed with %s",
+                                  source, ferry_strerror((int)error));
 }
 
 /* The ranks that have done their part are told too. */
@@ -311,7 +250,7 @@ static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *fr
         char reason[FY_REASON_BYTES];
         (void)snprintf(reason, sizeof(reason),
                        "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
-                       call_name(&c->call), post->source, sent, f->head.rank, post->size_bytes);
+                       fy_call_name(&c->call), post->source, sent, f->head.rank, post->size_bytes);
         fy_frame refusal = fy_collective_frame(c, TAG_REFUSE);
         refuse_all(f, c, c->group, &refusal, reason);
         return;
@@ -436,7 +375,7 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
     const fy_group *group = group_of(&f->collectives, group_id(frame));
     const fy_collective_call call = {frame->words[0], frame->words[1], frame->words[2]};
     abort_note note;
-    char texts[2][CALL_TEXT];
+    char texts[2][FY_CALL_TEXT];
     if (group == NULL || (int32_t)(frame->aux - group->failed) <= 0 || f->loss.error != 0)
         return;
     if (has_note(frame)) {
@@ -450,12 +389,12 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
                                   fy_collective_calls_equal(&call, &group->done_call))) {
         return;
     } else {
-        collective_describe(&call, texts[0], sizeof(texts[0]));
+        fy_call_describe(&call, texts[0], sizeof(texts[0]));
         (void)snprintf(texts[1], sizeof(texts[1]), "called something else");
         if (frame->aux == group->done)
-            collective_describe(&group->done_call, texts[1], sizeof(texts[1]));
-        (void)collective_fail(f, group, frame->aux, FERRY_EINVAL, "rank %d %s, rank %d %s", source,
-                              texts[0], f->head.rank, texts[1]);
+            fy_call_describe(&group->done_call, texts[1], sizeof(texts[1]));
+        (void)fy_collective_fail(f, group, frame->aux, FERRY_EINVAL, "rank %d %s, rank %d %s",
+                                 source, texts[0], f->head.rank, texts[1]);
     }
     fy_loss_note(f, FERRY_EINVAL, "%s", f->error_text);
 }
@@ -553,73 +492,4 @@ void fy_collective_finish(ferry *f, fy_collective *c)
         fy_op_end_explained(f, c->op, c->error);
     if (!c->kept)
         fy_collective_free(f, c);
-}
-
-void fy_collective_free(ferry *f, fy_collective *c)
-{
-    c->next = f->collectives.spare;
-    f->collectives.spare = c;
-}
-
-void fy_collective_lack(ferry *f, fy_collective *c, int rank)
-{
-    if (c->error != 0)
-        return;
-    c->told = rank == c->group->dead; /* every rank learns of a death from its port */
-    c->error = collective_fail(f, c->group, c->number, FERRY_EPEER, "rank %d %s", rank,
-                               fy_peer_outcome(f, rank));
-}
-
-void fy_collective_look_lost(ferry *f, fy_collective *c)
-{
-    const fy_group *group = c->group, *parent = group->parent;
-    /* A rank that has left makes no call after `last`. */
-    bool left = group->left != 0 && (int32_t)(c->number - group->last) > 0;
-    bool whole =
-        group->dead < 0 && group->quitter == 0 && !left && (parent == NULL || parent->dead < 0);
-    if (c->error != 0 || (whole && !fy_loss_is_due(f)))
-        return;
-    c->error = fy_loss_check(f, call_name(&c->call));
-    c->told = c->error != 0; /* all ranks learn of a loss as this one has */
-    if (c->error == 0 && group->dead >= 0)
-        fy_collective_lack(f, c, group->dead);
-    else if (parent != NULL && parent->dead >= 0)
-        fy_collective_lack(f, c, parent->dead);
-    else if (c->error == 0 && group->quitter != 0)
-        c->error =
-            collective_fail(f, group, c->number, FERRY_EPEER,
-                            "rank %d has given up the group while it was made", group->quitter - 1);
-    else if (left)
-        fy_collective_lack(f, c, group->left - 1);
-}
-
-/* Ends a call that can never finish, because a rank for which it waits, or to which it sends, has
- * gone. All frames that a peer sent before it went have been delivered. */
-static void look_missing(ferry *f, fy_collective *c)
-{
-    const fy_step *step = &c->steps[c->at];
-    int rank = f->head.rank;
-    if (c->at < c->step_count && step->kind == FY_STEP_AWAIT)
-        rank = c->posts[step->rank].source;
-    else if (c->at < c->step_count && step->kind == FY_STEP_SEND)
-        rank = step->rank;
-    if (fy_peer_is_gone(f, rank))
-        fy_collective_lack(f, c, rank);
-}
-
-void fy_collectives_fail_lost(ferry *f)
-{
-    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
-        next = c->next;
-        /* First what this rank knows of a loss, because that says more than the frames of other
-         * ranks that have failed. */
-        fy_collective_look_lost(f, c);
-        if (f->collectives.early.head != NULL)
-            fy_collective_look_early(f, c);
-        if (c->by_board)
-            continue;
-        look_missing(f, c);
-        if (c->error != 0)
-            fy_collective_advance(f, c);
-    }
 }

@@ -95,6 +95,12 @@ void fy_collectives_lose(ferry *f, int rank, bool died)
     }
 }
 
+void fy_collective_free(ferry *f, fy_collective *c)
+{
+    c->next = f->collectives.spare;
+    f->collectives.spare = c;
+}
+
 static void free_record(fy_collective *c)
 {
     fy_group_drop(c->group);

@@ -294,9 +294,9 @@ mutant wave_handlers src/core/quiesce.c \
     'if (q->asker >= 0 && q->asker_handlers != fy_handlers_signature(f))' 'if (0)'
 mutant quiesce_waits src/core/quiesce.c '        error = fy_loss_check(f, call);' ';'
 mutant quiesce_elsewhere src/core/quiesce.c 'error = f->quiescence.error;' ';'
-mutant collective_lost src/core/collective_frames.c 'c->error = fy_loss_check(f, call_name(&c->call));' \
+mutant collective_lost src/core/collective_lost.c 'c->error = fy_loss_check(f, fy_call_name(&c->call));' \
     'c->error = 0;'
-mutant collective_told src/core/collective_frames.c 'c->told = c->error != 0; /*' 'c->told = false; /*'
+mutant collective_told src/core/collective_lost.c 'c->told = c->error != 0; /*' 'c->told = false; /*'
 mutant collective_begins src/core/collective_calls.c 'fy_collective_look_lost(f, c);' ';'
 mutant bury_untold src/core/peer.c '    fy_loss_of_rank(f, rank, died);' ';'
 mutant progress_looks src/core/progress.c 'if (f->collectives.first != NULL && fy_loss_is_due(f))' 'if (0)'
