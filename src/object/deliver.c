@@ -11,11 +11,12 @@
  * - e = m: there are two places for one movement number. Only a broken sender says so. The message
  *   fails.
  *
- * The creator of an object always has an entry while the object lives, and a tombstone afterwards.
- * So each hop strictly increases m. The one exception is a sender without knowledge, which begins
- * at the creator with 0. So the number of hops is at most the number of moves, and there are no
- * loops. Ranks may forget an object once its creator knows of its end (ends.c). So a rank that
- * keeps a message for an object to come asks the creator whether it still can come. */
+ * The home of an object always has an entry while the object lives, after a death once all have
+ * told it. So each hop strictly increases m. A sender without knowledge begins at the home with 0.
+ * If the next rank has died, the message goes to the home with e - 1, which is no move's number,
+ * and the home knows e at least (forward.c). So there are at most two hops for each move, and no
+ * loops. Ranks may forget an object once its home knows of its end (ends.c). So a rank that keeps a
+ * message for an object to come asks the home whether it still can come. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #include <ferry/ferry.h>
 
 #include "../support/check_at.h"
+#include "../support/survive.h"
 
 enum { PARCEL_BYTES = 300000, FILLERS = 64, DEQUEUES = 40 };
 
@@ -92,17 +93,12 @@ static void answer_late(ferry *f)
     CHECK(f, ferry_quiesce(f) == 0);
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 static void answer_and_leave(ferry *f)
 {
     const ferry_cell cell = {.rank = 1};
     ferry_parcel parcel, taken[DEQUEUES];
     ferry_op op[DEQUEUES];
-    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, survive_deaths(f) == 0);
     for (int i = 0; i < DEQUEUES && ferry_rank(f) == 1; i++)
         CHECK(f, ferry_parcel_create(f, 300, &parcel, NULL) == 0 &&
                      ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, 0) == 0);

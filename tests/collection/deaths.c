@@ -7,25 +7,18 @@
 #include <ferry/ferry.h>
 
 #include "../sim/oracle.h"
+#include "../support/survive.h"
+#include "../support/tracked.h"
 
 enum { RANKS_MAX = 32, INDICES = 5, CALLS = 60, HOPS = 4 };
 
 typedef struct account {
     ferry_collection *elements;
     ferry_handler step;
-    uint64_t random, sent, ended;
+    uint64_t random;
+    int sent;
+    tracked ends;
 } account;
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
-static void on_end(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    (void)arg, (void)receipt;
-    ((account *)ferry_user_data(f))->ended++;
-}
 
 static void allow(ferry *f, int error)
 {
@@ -39,7 +32,9 @@ static void act(ferry *f, account *a, ferry_element *element, uint64_t hops)
     ferry_index index = ferry_index_of((int64_t)draw(&a->random, INDICES), 0, 0);
     uint64_t what = draw(&a->random, 8);
     ferry_track track = FERRY_TRACK_DEFAULTS;
-    track.completed = track.failed = on_end;
+    track.completed = tracked_completed;
+    track.failed = tracked_failed;
+    track.completed_arg = track.failed_arg = &a->ends;
     if (what == 0 || what == 2)
         allow(f, ferry_collection_remove(a->elements, index));
     if (what == 1 || what == 2)
@@ -81,7 +76,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     options.make = make;
     a->random = first_random(ferry_rank(f));
     ferry_user_data_set(f, a);
-    must(f, ferry_peer_watch(f, on_peer, NULL), "watch");
+    must(f, survive_deaths(f), "watch");
     must(f, ferry_object_handler_register(f, "step", on_step, &a->step), "handler");
     error = ferry_collection_create(f, &options, &a->elements);
     if (error == FERRY_EPEER)
@@ -92,12 +87,11 @@ static int rank_main(ferry *f, int argc, char **argv)
         if (draw(&a->random, 2) == 0)
             (void)ferry_poll(f);
     }
-    do
-        error = ferry_quiesce(f);
-    while (error == FERRY_EPEER);
+    error = survive_quiesce(f);
     must(f, error, "quiesce");
-    if (a->sent != a->ended)
-        wrong(f, "messages sent, and ended", a->sent, a->ended);
+    int ended = a->ends.completed + a->ends.failed;
+    if (a->sent != ended)
+        wrong(f, "messages sent, and ended", (uint64_t)a->sent, (uint64_t)ended);
     error = ferry_collection_destroy(a->elements);
     while (error == FERRY_EPEER)
         error = ferry_quiesce(f);

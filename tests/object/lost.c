@@ -7,6 +7,7 @@
 #include <ferry/ferry.h>
 
 #include "../support/check_at.h"
+#include "../support/survive.h"
 
 enum { HOME, SENDER, HOLDER };
 
@@ -23,11 +24,6 @@ static void on_end(ferry *f, void *arg, const ferry_receipt *receipt)
     e->count++;
     e->receipt = *receipt;
     (void)snprintf(e->reason, sizeof(e->reason), "%s", receipt->reason);
-}
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
 }
 
 static void on_message(ferry *f, ferry_object object, void *data, int source,
@@ -59,7 +55,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     (void)argc, (void)argv;
     ops.name = "lost";
     ops.flat_bytes = 8;
-    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, survive_deaths(f) == 0);
     CHECK(f, ferry_object_type_register(f, &ops, &type) == 0);
     CHECK(f, ferry_object_handler_register(f, "message", on_message, &handler) == 0);
     if (ferry_rank(f) == HOME)
@@ -68,9 +64,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     CHECK(f, ferry_broadcast(f, HOME, &object, sizeof(object)) == 0);
     CHECK(f, ferry_quiesce(f) == 0);
     ferry_compute(f, 0.06);
-    int error = ferry_quiesce(f);
-    while (error == FERRY_EPEER)
-        error = ferry_quiesce(f);
+    int error = survive_quiesce(f);
     CHECK(f, error == 0 && ferry_member_count(f) == HOLDER);
     if (ferry_rank(f) == SENDER)
         send_to_lost(f, object, handler);

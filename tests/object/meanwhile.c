@@ -14,6 +14,8 @@
 #include <ferry/ferry.h>
 
 #include "../support/check_at.h"
+#include "../support/survive.h"
+#include "../support/tracked.h"
 
 enum { HOME, CARRIER, TARGET, DYING };
 
@@ -23,28 +25,12 @@ typedef struct account {
     ferry_handler message;
     ferry_move_info info;
     void *data;
-    int completed, failed, handled;
+    tracked ends;
+    int handled;
 } account;
 
 /* One object for all ranks, which the simulator has in one process. */
 static account shared;
-
-static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    (void)arg, (void)receipt;
-    ((account *)ferry_user_data(f))->completed++;
-}
-
-static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    (void)arg, (void)receipt;
-    ((account *)ferry_user_data(f))->failed++;
-}
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
 
 static void on_message(ferry *f, ferry_object object, void *data, int source,
                        const ferry_message *message)
@@ -53,27 +39,10 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     ((account *)ferry_user_data(f))->handled++;
 }
 
-static void quiesce(ferry *f)
-{
-    int error = ferry_quiesce(f);
-    while (error == FERRY_EPEER)
-        error = ferry_quiesce(f);
-    CHECK(f, error == 0);
-}
-
 static void wait_until(ferry *f, uint64_t ns)
 {
     while (ferry_now(f) < ns)
         CHECK(f, ferry_wait(f, ns - ferry_now(f)) >= 0);
-}
-
-static void send(ferry *f, const account *a)
-{
-    const ferry_message message = {.handler = a->message};
-    ferry_track track = FERRY_TRACK_DEFAULTS;
-    track.completed = on_completed;
-    track.failed = on_failed;
-    CHECK(f, ferry_object_send(f, shared.object, &message, &track) == 0);
 }
 
 static void register_type(ferry *f, account *a)
@@ -93,14 +62,14 @@ static void install(ferry *f, int source)
 static void carry_on(ferry *f, account *a, bool lost)
 {
     wait_until(f, 60000000);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     if (ferry_rank(f) == HOME)
-        send(f, a);
+        CHECK(f, tracked_send(f, shared.object, a->message, 0, &a->ends) == 0);
     wait_until(f, 160000000);
     if (ferry_rank(f) == TARGET && !lost)
         install(f, CARRIER);
-    quiesce(f);
-    CHECK(f, ferry_rank(f) != HOME || (a->failed == 1 && a->completed == 0));
+    CHECK(f, survive_quiesce(f) == 0);
+    CHECK(f, ferry_rank(f) != HOME || (a->ends.failed == 1 && a->ends.completed == 0));
     CHECK(f, ferry_rank(f) != TARGET || a->handled == (lost ? 0 : 1));
 }
 
@@ -112,11 +81,11 @@ static void come_late(ferry *f, account *a, bool unknown)
         register_type(f, a);
     else if (ferry_rank(f) == TARGET)
         install(f, DYING);
-    quiesce(f);
-    quiesce(f);
-    send(f, a);
-    quiesce(f);
-    CHECK(f, a->completed == 1 && a->failed == 0);
+    CHECK(f, survive_quiesce(f) == 0);
+    CHECK(f, survive_quiesce(f) == 0);
+    CHECK(f, tracked_send(f, shared.object, a->message, 0, &a->ends) == 0);
+    CHECK(f, survive_quiesce(f) == 0);
+    CHECK(f, a->ends.completed == 1 && a->ends.failed == 0);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -129,14 +98,14 @@ static int rank_main(ferry *f, int argc, char **argv)
     bool late = unknown || strcmp(argv[1], "installed") == 0;
     int carrier = late ? DYING : CARRIER;
     ferry_user_data_set(f, a);
-    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, survive_deaths(f) == 0);
     CHECK(f, ferry_object_handler_register(f, "message", on_message, &a->message) == 0);
     if (!unknown || me != TARGET)
         register_type(f, a);
     if (me == HOME)
         CHECK(f, ferry_object_create(f, a->type, calloc(1, 8), &shared.object) == 0 &&
                      ferry_object_move(f, shared.object, carrier) == 0);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     if (me == carrier && unknown)
         CHECK(f, ferry_object_move(f, shared.object, TARGET) == 0);
     else if (me == carrier)

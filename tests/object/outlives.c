@@ -7,31 +7,16 @@
 #include <ferry/ferry.h>
 
 #include "../support/check_at.h"
+#include "../support/survive.h"
+#include "../support/tracked.h"
 
 enum { HOME, PASSED, HOLDER, STRANGER, KNOWS, RANKS };
 
 typedef struct account {
     ferry_object object;
     ferry_handler onward, message;
-    int completed, failed;
+    tracked ends;
 } account;
-
-static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    (void)arg, (void)receipt;
-    ((account *)ferry_user_data(f))->completed++;
-}
-
-static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    (void)arg, (void)receipt;
-    ((account *)ferry_user_data(f))->failed++;
-}
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
 
 /* The message names the rank to which the object goes on. */
 static void on_onward(ferry *f, ferry_object object, void *data, int source,
@@ -48,29 +33,12 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     CHECK(f, ferry_rank(f) == HOLDER);
 }
 
-static void quiesce(ferry *f)
-{
-    int error = ferry_quiesce(f);
-    while (error == FERRY_EPEER)
-        error = ferry_quiesce(f);
-    CHECK(f, error == 0);
-}
-
-static void send(ferry *f, account *a, ferry_handler handler, uint64_t word)
-{
-    const ferry_message message = {.handler = handler, .word_count = 1, .words = {word}};
-    ferry_track track = FERRY_TRACK_DEFAULTS;
-    track.completed = on_completed;
-    track.failed = on_failed;
-    CHECK(f, ferry_object_send(f, a->object, &message, &track) == 0);
-}
-
 /* One phase of the movements. */
 static void send_on(ferry *f, account *a, int rank, int to)
 {
     if (ferry_rank(f) == rank)
-        send(f, a, a->onward, (uint64_t)to);
-    quiesce(f);
+        CHECK(f, tracked_send(f, a->object, a->onward, (uint64_t)to, &a->ends) == 0);
+    CHECK(f, survive_quiesce(f) == 0);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -82,7 +50,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     ops.name = "outlives";
     ops.flat_bytes = 8;
     ferry_user_data_set(f, &a);
-    CHECK(f, ferry_ranks(f) == RANKS && ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, ferry_ranks(f) == RANKS && survive_deaths(f) == 0);
     CHECK(f, ferry_object_type_register(f, &ops, &type) == 0);
     CHECK(f, ferry_object_handler_register(f, "onward", on_onward, &a.onward) == 0);
     CHECK(f, ferry_object_handler_register(f, "message", on_message, &a.message) == 0);
@@ -90,16 +58,16 @@ static int rank_main(ferry *f, int argc, char **argv)
         CHECK(f, ferry_object_create(f, type, calloc(1, 8), &a.object) == 0 &&
                      ferry_object_move(f, a.object, PASSED) == 0);
     CHECK(f, ferry_broadcast(f, HOME, &a.object, sizeof(a.object)) == 0);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     send_on(f, &a, KNOWS, PASSED);
     send_on(f, &a, PASSED, HOLDER);
     ferry_compute(f, 0.06);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     CHECK(f, ferry_member_count(f) == RANKS - 1);
-    int before = a.completed;
-    send(f, &a, a.message, 0);
-    quiesce(f);
-    CHECK(f, a.completed == before + 1 && a.failed == 0);
+    int before = a.ends.completed;
+    CHECK(f, tracked_send(f, a.object, a.message, 0, &a.ends) == 0);
+    CHECK(f, survive_quiesce(f) == 0);
+    CHECK(f, a.ends.completed == before + 1 && a.ends.failed == 0);
     return 0;
 }
 

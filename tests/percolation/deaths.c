@@ -18,6 +18,7 @@
 #define CHECK_STATUS 122 /* ferry swarm --unreadable excuses it not */
 #include "../support/check.h"
 #include "../support/random.h"
+#include "../support/survive.h"
 #include "object/object.h"
 
 enum { OBJECTS = 12, ROUNDS = 3, MESSAGES = 30, BYTES = 1000, WINDOW = 3, KILL_AT = 20 };
@@ -90,11 +91,6 @@ static void send_one(ferry *f, account *a, ferry_object object)
     a->answer = error == 0 ? a->answer : error;
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 /* Whether the ranks go on. A death may end any collective. */
 static bool goes_on(ferry *f, int error)
 {
@@ -113,8 +109,7 @@ static bool set_up(ferry *f, account *a, ferry_object_type *type)
     percolation.window = WINDOW;
     options.budget_bytes = (uint64_t)WINDOW * BYTES;
     check(f,
-          ferry_peer_watch(f, on_peer, NULL) == 0 &&
-              ferry_object_type_register(f, &ops, type) == 0 &&
+          survive_deaths(f) == 0 && ferry_object_type_register(f, &ops, type) == 0 &&
               ferry_object_handler_register(f, "add", on_add, &a->add) == 0 &&
               ferry_store_open(f, &options, &store) == 0 && ferry_store_add(store, *type) == 0,
           "set-up");

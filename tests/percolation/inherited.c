@@ -8,6 +8,7 @@
  * Run as ferry sim -n 5 --seed N --faults die=3@TIME inherited. */
 #include <stdio.h>
 
+#include "../support/survive.h"
 #include "setup.h"
 
 enum {
@@ -41,11 +42,6 @@ static void on_end(ferry *f, void *arg, const ferry_receipt *receipt)
     a->failed += receipt->error != 0;
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 /* A collective call fails while a death becomes known, and can be repeated then. */
 static void settle(ferry *f)
 {
@@ -57,7 +53,7 @@ static void settle(ferry *f)
 
 static bool set_up(ferry *f, account *a)
 {
-    check(f, ferry_peer_watch(f, on_peer, NULL) == 0, "watch");
+    check(f, survive_deaths(f) == 0, "watch");
     ferry_object_type type = store_set_up(f, BYTES, BYTES * 5 / 2);
     check(f, ferry_object_handler_register(f, "add", on_add, &a->add) == 0, "handler");
     if (!percolation_begins(f, SERVERS))

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "../support/survive.h"
 #include "setup.h"
 
 enum { OBJECTS = 8, ROUNDS = 2, BYTES = 64, SERVERS = 2, ASKER = 1, ENGINE = 2 };
@@ -57,15 +58,10 @@ static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
     a->error = receipt->error;
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 static void set_up(ferry *f, account *a)
 {
     ferry_user_data_set(f, a);
-    check(f, ferry_peer_watch(f, on_peer, NULL) == 0, "watch");
+    check(f, survive_deaths(f) == 0, "watch");
     ferry_object_type type = store_set_up(f, BYTES, 4 * BYTES);
     check(f,
           ferry_object_handler_register(f, "hold", on_hold, &a->hold) == 0 &&

@@ -21,6 +21,9 @@ typedef struct tally {
     int idle_polls; /* in a row, since the last yield */
 } tally;
 
+/* For polls by hand: takes a frame into the tally, its context. */
+fy_deliver fy_tally_take;
+
 /* Receives what there is, on both lanes. */
 void fy_tally_poll(tally *t);
 
@@ -37,6 +40,13 @@ void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame);
 void fy_tally_meet(tally *t, uint64_t round);
 
 fy_port_info fy_info_of(fy_port *port);
+
+/* Byte `i` of the data of a frame with number `seed`. */
+unsigned char fy_pattern(size_t i, uint64_t seed);
+
+/* Whether a case that began at `start_ns` takes so long that less must do: whoever waits for
+ * another waits for a turn of the processor. */
+bool fy_is_late(fy_port *port, uint64_t start_ns);
 
 /* Whether a case has had its rounds: `most` or, on a machine that is too busy for them, fewer,
  * which is printed. */

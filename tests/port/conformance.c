@@ -1,8 +1,6 @@
 #include "cases.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,141 +18,8 @@ enum { SIZE_MAX_BYTES = 4 << 20, TO_ALL = 3000 };
 enum { SIZE_MAX_BYTES = 16 << 20, TO_ALL = 9000 }; /* TO_ALL: frames of a rank to all others */
 #endif
 
-void fy_expect_at(bool is, const char *text, const char *file, int line)
-{
-    if (is)
-        return;
-    fprintf(stderr, "%s:%d: not so: %s\n", file, line, text);
-    exit(EXIT_FAILURE);
-}
-
-fy_port_info fy_info_of(fy_port *port)
-{
-    fy_port_info info;
-    port->ops->transport.query(port, &info);
-    return info;
-}
-
-static unsigned char pattern(size_t i, uint64_t seed)
-{
-    return (unsigned char)(i * 31 + (i >> 8) + seed * 7);
-}
-
 /* Larger ones are left out where the machine is too busy for them. */
 #define SIZE_SURE_BYTES ((size_t)1 << 20)
-
-/* Words: number, lane. */
-static fy_verdict take(void *context, int source, const fy_frame *frame)
-{
-    tally *t = context;
-    if (t->leave)
-        return FY_LEAVE;
-    if (frame->kind == KIND_LAST) {
-        bool tells = frame->word_count > 0;
-        t->last += !tells;
-        t->tellers += tells;
-        t->told += tells ? frame->words[0] : 0;
-        return FY_TAKEN;
-    }
-    fy_expect(frame->word_count >= 2);
-    fy_lane lane = (fy_lane)frame->words[1];
-    fy_expect(lane < FY_LANES);
-    fy_expect(frame->words[0] == t->next[lane][source]++);
-    fy_expect(frame->tag == -7 - (int32_t)(frame->words[0] % 1000));
-    fy_expect(frame->op == (uint32_t)frame->words[0] * 3 && frame->handler == 0xfedc);
-    fy_expect(frame->aux == 0xdeadbeef && frame->kind == 7);
-    fy_expect((frame->size_bytes == 0) || (uintptr_t)frame->data % 8 == 0);
-    const unsigned char *data = frame->data;
-    bool sound = true;
-    for (size_t i = 0; t->check_data && i < frame->size_bytes; i++)
-        sound = sound && data[i] == pattern(i, frame->words[0]);
-    fy_expect(sound);
-    t->count[lane]++;
-    return FY_TAKEN;
-}
-
-fy_frame fy_tally_frame(uint64_t number, fy_lane lane)
-{
-    return (fy_frame){
-        .kind = 7,
-        .word_count = 2,
-        .handler = 0xfedc,
-        .op = (uint32_t)number * 3,
-        .tag = -7 - (int32_t)(number % 1000),
-        .aux = 0xdeadbeef,
-        .words = {number, lane},
-    };
-}
-
-/* Lets others compute if nothing comes for a while: there may be more ranks than processors. */
-void fy_tally_poll(tally *t)
-{
-    enum { IDLE_POLLS = 16 };
-    int taken = t->port->ops->transport.poll(t->port, FY_CONTROL, 16, take, t);
-    taken += t->port->ops->transport.poll(t->port, FY_DATA, 16, take, t);
-    t->idle_polls = taken == 0 ? t->idle_polls + 1 : 0;
-    if (t->idle_polls >= IDLE_POLLS) {
-        t->idle_polls = 0;
-        sched_yield();
-    }
-}
-
-void fy_tally_wait(tally *t)
-{
-    uint64_t before = t->count[FY_DATA];
-    fy_tally_poll(t);
-    if (t->count[FY_DATA] == before)
-        t->port->ops->transport.wait(t->port, FY_APP, UINT64_MAX);
-}
-
-void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame)
-{
-    int error;
-    while ((error = t->port->ops->transport.send(t->port, FY_APP, lane, rank, frame)) ==
-           FERRY_EAGAIN)
-        fy_tally_poll(t);
-    fy_expect(error == 0);
-}
-
-void fy_tally_meet(tally *t, uint64_t round)
-{
-    fy_port_info info = fy_info_of(t->port);
-    fy_frame last = {.kind = KIND_LAST};
-    for (int rank = 0; rank < info.ranks; rank++)
-        if (rank != info.rank)
-            fy_tally_send(t, FY_DATA, rank, &last);
-    while (t->last < round * (uint64_t)(info.ranks - 1))
-        fy_tally_poll(t);
-}
-
-/* Where the machine is so busy that whoever waits for another waits for a turn, fewer rounds must
- * do. */
-static bool is_late(fy_port *port, uint64_t start_ns)
-{
-    return port->ops->host.now(port) - start_ns > 8000 * MS;
-}
-
-bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
-{
-    enum { LEAST = 40 };
-    if (round >= most)
-        return true;
-    if (round < LEAST || !is_late(port, start_ns))
-        return false;
-    left_out("%llu of %llu rounds on rank %d", (unsigned long long)round, (unsigned long long)most,
-             fy_info_of(port).rank);
-    return true;
-}
-
-void fy_skipped(fy_port *port, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "SKIPPED on rank %d: ", fy_info_of(port).rank);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-}
 
 /* Goal: each frame arrives once, unchanged and in order, between all pairs at once, a rank and
  * itself included, on both lanes. Method: numbered frames; the last on the data lane says how many
@@ -212,14 +77,14 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
     fy_expect(data != NULL);
     uint64_t start = port->ops->host.now(port), number = 0;
     for (size_t size = 0; size <= size_max_bytes; size = next_size(size)) {
-        if (size > SIZE_SURE_BYTES && is_late(port, start)) {
+        if (size > SIZE_SURE_BYTES && fy_is_late(port, start)) {
             left_out("sizes from %zu to %zu bytes on rank %d", size, size_max_bytes, info.rank);
             break;
         }
         fy_frame frame = fy_tally_frame(number, FY_DATA);
         frame.word_count = (uint8_t)(2 + number % 3);
         for (size_t i = 0; i < size; i++)
-            data[i] = pattern(i, number);
+            data[i] = fy_pattern(i, number);
         frame.data = data;
         frame.size_bytes = size;
         if (lent)
@@ -281,10 +146,10 @@ static void flood(fy_port *port)
             fy_expect(port->ops->transport.send(port, FY_APP, FY_CONTROL, 1, &count) == 0);
         } else {
             while (t.last <= round)
-                port->ops->transport.poll(port, FY_CONTROL, 16, take, &t);
+                port->ops->transport.poll(port, FY_CONTROL, 16, fy_tally_take, &t);
             fy_expect(t.count[FY_CONTROL] == round + 1);
             while (port->ops->transport.pending(port, FY_DATA))
-                port->ops->transport.poll(port, FY_DATA, 16, take, &t);
+                port->ops->transport.poll(port, FY_DATA, 16, fy_tally_take, &t);
             fy_tally_send(&t, FY_DATA, 0, &(fy_frame){.kind = KIND_LAST});
         }
         while (info.rank == 0 && t.last <= round)
@@ -308,7 +173,7 @@ static void leaving(fy_port *port)
     while (t.leave && !port->ops->transport.pending(port, FY_DATA)) {
     }
     for (int i = 0; i < 100 && t.leave; i++)
-        fy_expect(port->ops->transport.poll(port, FY_DATA, 16, take, &t) == 0);
+        fy_expect(port->ops->transport.poll(port, FY_DATA, 16, fy_tally_take, &t) == 0);
     t.leave = false;
     while (info.rank == 0 && t.count[FY_DATA] < 100 * (uint64_t)(info.ranks - 1))
         fy_tally_poll(&t);
@@ -327,13 +192,13 @@ static void poll_by_news(tally *t, fy_lane lane, uint64_t wanted, const _Atomic 
             continue;
         since = now;
         t->leave = polls++ % 7 == 0 && ops->pending(t->port, lane);
-        (void)ops->poll(t->port, lane, 3, take, t);
+        (void)ops->poll(t->port, lane, 3, fy_tally_take, t);
         fy_expect(!t->leave || atomic_load_explicit(word, memory_order_relaxed) != 0);
         t->leave = false;
     }
     int empty = 0;
     for (; atomic_load_explicit(word, memory_order_relaxed) != 0; empty++)
-        (void)ops->poll(t->port, lane, 3, take, t);
+        (void)ops->poll(t->port, lane, 3, fy_tally_take, t);
     fy_expect(empty < 1000);
 }
 
@@ -493,7 +358,7 @@ static void helper_answers(fy_port *port)
     /* Frames that came before `serve` wake nobody: the contract asks for a look. */
     port->ops->transport.wake(port, FY_HELPER);
     while (t.tellers == 0)
-        port->ops->transport.poll(port, FY_DATA, 16, take, &t);
+        port->ops->transport.poll(port, FY_DATA, 16, fy_tally_take, &t);
     port->ops->transport.serve(port, FY_APP);
     h.stop = true;
     port->ops->transport.wake(port, FY_HELPER);
@@ -548,7 +413,7 @@ static void is_heard_out(fy_port *port)
     t.leave = false;
     for (bool all = false; !all;) {
         for (int lane = 0; lane < FY_LANES; lane++)
-            port->ops->transport.poll(port, (fy_lane)lane, 1, take, &t);
+            port->ops->transport.poll(port, (fy_lane)lane, 1, fy_tally_take, &t);
         all = true;
         for (int rank = 1; rank < info.ranks; rank++) {
             bool ended = t.next[FY_DATA][rank] == FRAMES && t.next[FY_CONTROL][rank] == FRAMES;

@@ -15,6 +15,7 @@
 #include <ferry/window.h>
 
 #include "../support/check.h"
+#include "../support/survive.h"
 
 typedef struct state {
     ferry_handler request;
@@ -27,11 +28,6 @@ typedef struct state {
 static void on_request(ferry *f, int source, const ferry_message *message)
 {
     (void)f, (void)source, (void)message;
-}
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
 }
 
 static void expect(ferry *f, state *s, int error, const char *call)
@@ -139,7 +135,7 @@ static int run(ferry *f, int argc, char **argv)
     state s = {.dead = ferry_ranks(f) - 1};
     check(f, ferry_handler_register(f, "request", on_request, &s.request) == 0, "register");
     check(f, ferry_object_type_register(f, &ops, &s.type) == 0, "type");
-    check(f, ferry_peer_watch(f, on_peer, NULL) == 0, "watch");
+    check(f, survive_deaths(f) == 0, "watch");
     s.at = (uintptr_t)&s.word;
     check(f, ferry_broadcast(f, s.dead, &s.at, sizeof(s.at)) == 0, "broadcast");
     /* The root has all parts when all ranks watch; others may not know that when it dies. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../support/check.h"
+#include "../support/survive.h"
 
 /* No rank leaves in the last steps, which all end together. */
 enum { RANKS_MAX = 32, GROUPS = 4, LAST_STEPS = 20 };
@@ -51,11 +52,6 @@ static void pause_randomly(ferry *f, state *s)
         ferry_compute(f, (double)(s->own >> 8 & 255) * 1e-6);
     if (s->own % 64 == 1)
         ferry_compute(f, (double)(s->own >> 8 & 255) * 1e-4);
-}
-
-static void gone(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
 }
 
 /* As far as all ranks have agreed. */
@@ -176,9 +172,7 @@ static int recover(ferry *f, state *s)
 {
     int error;
     int64_t own[1 + GROUPS] = {s->step + 1}, greatest[1 + GROUPS];
-    do {
-        error = ferry_quiesce(f);
-    } while (error == FERRY_EPEER);
+    error = survive_quiesce(f);
     (void)end_started(f, s); /* others may never have made this call: then it has failed */
     for (int g = 0; g < GROUPS; g++)
         own[1 + g] = s->groups[g] == NULL || !lives(f, s, g);
@@ -224,7 +218,7 @@ static int run(ferry *f, int argc, char **argv)
     state s = {.own = mix((uint64_t)ferry_rank(f) + 1),
                .steps = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100};
     check(f, ferry_ranks(f) <= RANKS_MAX, "at most 32 ranks");
-    check(f, ferry_peer_watch(f, gone, NULL) == 0, "watch");
+    check(f, survive_deaths(f) == 0, "watch");
     if (argc > 2 && strcmp(argv[2], "leave") == 0)
         s.seed = seed != NULL ? strtoull(seed, NULL, 10) + 1 : 1;
     s.own += s.seed * 1000;
@@ -239,9 +233,7 @@ static int run(ferry *f, int argc, char **argv)
         return 0;
     error = end_started(f, &s);
     check(f, error == 0 || error == FERRY_EPEER, ferry_error_message(f));
-    do {
-        error = ferry_quiesce(f);
-    } while (error == FERRY_EPEER);
+    error = survive_quiesce(f);
     check(f, error == 0, ferry_error_message(f));
     return 0;
 }

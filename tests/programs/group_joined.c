@@ -6,39 +6,27 @@
 #include <ferry/ferry.h>
 
 #include "../support/check_at.h"
+#include "../support/survive.h"
 
 enum { MEMBERS = 3 };
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
-static void quiesce(ferry *f)
-{
-    int error = ferry_quiesce(f);
-    while (error == FERRY_EPEER)
-        error = ferry_quiesce(f);
-    CHECK(f, error == 0);
-}
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
     ferry_collective barrier = FERRY_COLLECTIVE_DEFAULTS;
     int rank = ferry_rank(f), first;
     (void)argc, (void)argv;
-    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, survive_deaths(f) == 0);
     if (ferry_member_place(f, rank) >= 0)
         CHECK(f, ferry_group_split(f, NULL, rank < MEMBERS ? 0 : 1, 0, &barrier.group) == 0);
     if (rank == 0)
         CHECK(f, ferry_spawn(f, 1, NULL, &first) == 0);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     ferry_compute(f, 3.0);
     (void)ferry_poll(f);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     if (rank < MEMBERS)
         CHECK(f, ferry_collective_run(f, &barrier) == 0);
-    quiesce(f);
+    CHECK(f, survive_quiesce(f) == 0);
     return 0;
 }
 

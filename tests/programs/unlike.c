@@ -5,20 +5,16 @@
 #include <stdlib.h>
 
 #include "../support/check.h"
+#include "../support/survive.h"
 
 enum { RANKS_MAX = 32 };
-
-static void gone(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
 
 static int run(ferry *f, int argc, char **argv)
 {
     int own = ferry_rank(f), all[RANKS_MAX], error;
     long calls = argc > 1 ? strtol(argv[1], NULL, 10) : 60;
     check(f, ferry_ranks(f) <= RANKS_MAX, "at most 32 ranks");
-    check(f, ferry_peer_watch(f, gone, NULL) == 0, "watch");
+    check(f, survive_deaths(f) == 0, "watch");
     error = ferry_quiesce(f);
     for (long i = 0; i < calls && error == 0; i++)
         error = ferry_allgather(f, &own, sizeof own, all);

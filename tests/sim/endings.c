@@ -2,37 +2,27 @@
  * although objects end too, whose ends a dead rank knew alone. Method: messages run from object to
  * object. In their handlers objects move and end at random, and nearly half of the messages find no
  * object. For the simulator: ferry swarm --all -n N. */
+#include "../support/survive.h"
+#include "../support/tracked.h"
 #include "oracle.h"
 
 enum { OBJECTS = 2, RANKS_MAX = 64, MESSAGES = 20, HOPS = 20 };
 
 typedef struct account {
     ferry_handler step;
-    uint64_t random, sent, ended;
+    uint64_t random;
+    int sent;
+    tracked ends;
     ferry_object known[RANKS_MAX * OBJECTS]; /* word 0: its rank had died before it told */
 } account;
-
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
-static void on_end(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    (void)arg, (void)receipt;
-    ((account *)ferry_user_data(f))->ended++;
-}
 
 /* Sends a message that makes `hops` more steps. */
 static void send_on(ferry *f, account *a, uint64_t hops)
 {
     ferry_object object = a->known[draw(&a->random, (uint64_t)ferry_ranks(f) * OBJECTS)];
-    const ferry_message message = {.handler = a->step, .word_count = 1, .words = {hops}};
-    ferry_track track = FERRY_TRACK_DEFAULTS;
-    track.completed = track.failed = on_end;
     if (object.word == 0)
         return;
-    int error = ferry_object_send(f, object, &message, &track);
+    int error = tracked_send(f, object, a->step, hops, &a->ends);
     a->sent += error == 0;
     if (error != 0 && error != FERRY_EPEER && error != FERRY_ENOENT)
         must(f, error, "send");
@@ -61,7 +51,7 @@ static void meet(ferry *f, account *a)
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
     ferry_object_type type;
     ops.flat_bytes = 64;
-    must(f, ferry_peer_watch(f, on_peer, NULL), "watch");
+    must(f, survive_deaths(f), "watch");
     must(f, ferry_object_type_register(f, &ops, &type), "type");
     must(f, ferry_object_handler_register(f, "step", on_step, &a->step), "handler");
     for (int i = 0; i < OBJECTS; i++)
@@ -84,12 +74,11 @@ static int rank_main(ferry *f, int argc, char **argv)
     meet(f, a);
     for (int i = 0; i < MESSAGES; i++)
         send_on(f, a, HOPS);
-    do
-        error = ferry_quiesce(f);
-    while (error == FERRY_EPEER);
+    error = survive_quiesce(f);
     must(f, error, "quiesce");
-    if (a->sent != a->ended)
-        wrong(f, "messages sent, and ended", a->sent, a->ended);
+    int ended = a->ends.completed + a->ends.failed;
+    if (a->sent != ended)
+        wrong(f, "messages sent, and ended", (uint64_t)a->sent, (uint64_t)ended);
     free(a);
     return 0;
 }

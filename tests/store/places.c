@@ -20,6 +20,7 @@
 #define CHECK_STATUS 122 /* ferry swarm --unreadable does not excuse it */
 #include "../support/check.h"
 #include "../support/random.h"
+#include "../support/survive.h"
 #include "store/state.h"
 
 enum { OBJECTS = 24, BYTES = 1024, ROOM = 6, ROUNDS = 6 };
@@ -164,11 +165,6 @@ static void play_round(ferry *f, account *a)
     }
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 static bool set_up(ferry *f, account *a)
 {
     static const ferry_object_ops ops = {.size = sizeof ops, .flat_bytes = BYTES};
@@ -176,8 +172,7 @@ static bool set_up(ferry *f, account *a)
     options.budget_bytes = (uint64_t)ROOM * BYTES;
     ferry_user_data_set(f, a);
     check(f,
-          ferry_peer_watch(f, on_peer, NULL) == 0 &&
-              ferry_object_type_register(f, &ops, &a->type) == 0 &&
+          survive_deaths(f) == 0 && ferry_object_type_register(f, &ops, &a->type) == 0 &&
               ferry_object_handler_register(f, "add", on_add, &a->add) == 0 &&
               ferry_store_open(f, &options, &a->store) == 0 &&
               ferry_store_add(a->store, a->type) == 0,

@@ -22,6 +22,7 @@
 #include <ferry/ferry.h>
 
 #include "../support/check.h"
+#include "../support/survive.h"
 
 #define CHECK(f, condition) check(f, condition, #condition)
 
@@ -269,11 +270,6 @@ static void with_two_locks(ferry *f, ferry_window *w, int victim)
     CHECK(f, ferry_window_fence(w) == 0);
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 /* No rank closes while others still make collective calls: those would differ. */
 static int end_together(ferry *f)
 {
@@ -285,7 +281,7 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     const int mode = argc > 1 ? atoi(argv[1]) : 0, victim = ferry_ranks(f) - 1;
     ferry_window *w;
-    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(f, survive_deaths(f) == 0);
     int error = ferry_window_create(f, NULL, &w);
     (void)goes_on(f, error);
     if (error != 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../sim/oracle.h"
+#include "../support/survive.h"
 
 enum { RANKS_MAX = 8, ELEMENTS = 3, ROUNDS_MAX = 8, OPS = 8, ENTRIES = 64, LARGE = 100 };
 enum { SEEN_BITS = 18, SEEN_MAX = 1 << SEEN_BITS };
@@ -264,11 +265,6 @@ static void round_run(ferry *f, ferry_window *w, int round, uint64_t *random)
     }
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS_MAX;
@@ -280,7 +276,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     options.direct = seed % 2 == 0;
     if (ferry_ranks(f) > RANKS_MAX || rounds > ROUNDS_MAX)
         wrong(f, "too many ranks or rounds for the test", (uint64_t)ferry_ranks(f), RANKS_MAX);
-    must(f, ferry_peer_watch(f, on_peer, NULL), "watch");
+    must(f, survive_deaths(f), "watch");
     bool all = is_well(f, ferry_window_create(f, &options, &w));
     for (int round = 0; round < rounds && all; round++) {
         round_run(f, w, round, &random);
