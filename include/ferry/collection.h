@@ -139,7 +139,8 @@ FERRY_API int ferry_collection_destroy(ferry_collection *c);
 /* Asks the home of `index` to make its element from `size_bytes` at `bytes`, which are borrowed. If
  * the index has an element, the call does nothing. `by` is the element whose handler makes the
  * call, or NULL. The new element takes part in reductions from the current one of `by` on. If `by`
- * is NULL, no reduction may run, and ferry_quiesce must end before the next one begins.
+ * is NULL, no reduction may run, and ferry_quiesce must end before the next one begins. If the home
+ * cannot make it, ferry_collection_check says so.
  * FERRY_EINVAL: the index lies outside the extents. Else as ferry_request_send. [app thread,
  * handlers | may block outside handlers | polls when it blocks] */
 FERRY_API FERRY_MUST_USE int ferry_collection_insert(ferry_collection *c, ferry_element *by,

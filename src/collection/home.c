@@ -20,12 +20,20 @@ fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key)
     return fy_table_insert(&c->bound, key, &slot) == 0 ? slot : NULL;
 }
 
-static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t object,
-                      uint64_t incarnation)
+/* Returns 0 or FERRY_ENOMEM. A rank that has gone needs no name. */
+static int tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t object,
+                     uint64_t incarnation)
 {
-    if (fy_collection_tell(c, rank, FY_ANSWER, key, object, incarnation, NULL, 0) != 0)
-        fy_log(c->f, "collection %s: the name of an element could not be sent to rank %d", c->name,
-               rank);
+    int error = fy_collection_tell(c, rank, FY_ANSWER, key, object, incarnation, NULL, 0);
+    return error == FERRY_ENOMEM ? error : 0;
+}
+
+/* Without memory a rank was not told the name. The next poll tells it. */
+static void untold(ferry_collection *c)
+{
+    if (!c->untold)
+        fy_work_created(c->f, 1);
+    c->untold = true;
 }
 
 void fy_bound_tell(ferry_collection *c, uint64_t key)
@@ -41,10 +49,28 @@ void fy_bound_tell(ferry_collection *c, uint64_t key)
         int rank = asker->rank;
         asker->next = bound->told;
         bound->told = asker;
-        tell_name(c, rank, key, object, incarnation);
+        int error = tell_name(c, rank, key, object, incarnation);
         bound = fy_table_find(&c->bound, key);
+        if (error != 0) { /* another rank, so nothing has changed `told` */
+            bound->told = asker->next;
+            asker->next = bound->askers;
+            bound->askers = asker;
+            untold(c);
+        }
         asker = next;
     }
+}
+
+void fy_untold_tell(ferry_collection *c)
+{
+    size_t index = 0;
+    if (!c->untold)
+        return;
+    c->untold = false;
+    fy_work_finished(c->f, 1);
+    for (const fy_home_entry *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;)
+        if (bound->object != 0 && bound->askers != NULL)
+            fy_bound_tell(c, bound->key);
 }
 
 static void askers_free(fy_asker *asker)
@@ -58,18 +84,22 @@ static void askers_free(fy_asker *asker)
 
 /* Answers a rank that waits for the name of an element that it will insert itself. It may have its
  * answer already, or get one when the last element has ended. */
-static void answer_inserter(ferry_collection *c, int source, uint64_t key)
+static int answer_inserter(ferry_collection *c, int source, uint64_t key)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, key);
     fy_asker **at = bound != NULL && bound->leaving == NULL ? &bound->askers : NULL;
     while (at != NULL && *at != NULL && (*at)->rank != source)
         at = &(*at)->next;
     if (at == NULL || *at == NULL)
-        return;
+        return 0;
     fy_asker *asker = *at;
     *at = asker->next;
+    if (tell_name(c, source, key, 0, bound->incarnation) != 0) { /* it is another rank */
+        *at = asker;
+        return FERRY_ENOMEM;
+    }
     free(asker);
-    tell_name(c, source, key, 0, bound->incarnation);
+    return 0;
 }
 
 static void leaving_add(fy_leaving *l, fy_queue_entry *w)
@@ -81,17 +111,17 @@ static void leaving_add(fy_leaving *l, fy_queue_entry *w)
     l->tail = w;
 }
 
-/* Lets the rank wait until the last element of its index has ended. False: no memory. */
-static bool hold_asker(fy_leaving *l, int source)
+/* Lets the rank wait until the last element of its index has ended. */
+static int hold_asker(fy_leaving *l, int source)
 {
     static const ferry_message none;
     fy_queue_entry *w = fy_queue_entry_make(&none);
     if (w == NULL)
-        return false;
+        return FERRY_ENOMEM;
     w->asks = true;
     w->source = source;
     leaving_add(l, w);
-    return true;
+    return 0;
 }
 
 /* Whether the rank had the name of the element as an answer. */
@@ -103,33 +133,27 @@ static bool has_name(const fy_home_entry *bound, int rank)
     return told != NULL;
 }
 
-void fy_ask_take(ferry_collection *c, int source, uint64_t key, uint64_t ask)
+int fy_ask_take(ferry_collection *c, int source, uint64_t key, uint64_t ask)
 {
-    if (ask == FY_ASK_INSERTS) {
-        answer_inserter(c, source, key);
-        return;
-    }
+    if (ask == FY_ASK_INSERTS)
+        return answer_inserter(c, source, key);
     fy_home_entry *bound = fy_bound_make(c, key);
-    bool holds = bound != NULL && bound->leaving != NULL && bound->object == 0;
-    if (holds && hold_asker(bound->leaving, source))
-        return;
-    if (bound != NULL && ask == FY_ASK_AGAIN && has_name(bound, source)) {
-        tell_name(c, source, key, bound->object, bound->incarnation);
-        return;
-    }
-    if (bound != NULL && bound->object == 0 && bound->gone != 0 && bound->leaving == NULL) {
-        tell_name(c, source, key, 0, bound->incarnation);
-        return;
-    }
-    fy_asker *asker = bound != NULL && !holds ? fy_malloc(sizeof *asker) : NULL;
-    if (asker == NULL) {
-        fy_stray(c, "rank %d has no memory to note that rank %d waits for a name", c->rank, source);
-        return;
-    }
+    if (bound == NULL)
+        return FERRY_ENOMEM;
+    if (bound->leaving != NULL && bound->object == 0)
+        return hold_asker(bound->leaving, source);
+    if (ask == FY_ASK_AGAIN && has_name(bound, source))
+        return tell_name(c, source, key, bound->object, bound->incarnation);
+    if (bound->object == 0 && bound->gone != 0 && bound->leaving == NULL)
+        return tell_name(c, source, key, 0, bound->incarnation);
+    fy_asker *asker = fy_malloc(sizeof *asker);
+    if (asker == NULL)
+        return FERRY_ENOMEM;
     *asker = (fy_asker){.next = bound->askers, .rank = source};
     bound->askers = asker;
     if (bound->object != 0)
         fy_bound_tell(c, key);
+    return 0;
 }
 
 static void leaving_begin(fy_home_entry *bound, uint64_t object)
@@ -205,32 +229,40 @@ static void run_held(ferry *f, void *arg)
     fy_insert_run(held->c, held->entry->source, &held->entry->message);
 }
 
-/* Takes a held insertion, or answers a rank. While the index has no element, later ones wait. */
-static void held_take(ferry_collection *c, fy_leaving *l, fy_queue_entry *w)
+/* Takes a held insertion, or answers a rank. While the index has no element, later ones wait.
+ * FERRY_ENOMEM: the rank has no answer yet. */
+static int held_take(ferry_collection *c, fy_leaving *l, fy_queue_entry *w)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, l->key);
     held_insertion held = {.c = c, .entry = w};
+    int error = 0;
     bound->leaving = w->asks && bound->object == 0 ? l : NULL;
     if (!w->asks) {
         fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, run_held, &held);
         fy_work_finished(c->f, 1);
     } else if (bound->object == 0) {
-        tell_name(c, w->source, l->key, 0, bound->incarnation);
+        error = tell_name(c, w->source, l->key, 0, bound->incarnation);
     } else {
-        fy_ask_take(c, w->source, l->key, 0);
+        error = fy_ask_take(c, w->source, l->key, 0);
     }
-    free(w);
+    if (error == 0)
+        free(w);
+    return error;
 }
 
 /* The element has ended. Makes the one that was inserted meanwhile. Ranks that have asked before
- * learn that there is none, and those that have asked afterwards get its name. */
-static void leaving_finish(ferry_collection *c, fy_leaving *l)
+ * learn that there is none, and those that have asked afterwards get its name. Without memory
+ * returns false, and is to be called again. */
+static bool leaving_finish(ferry_collection *c, fy_leaving *l)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, l->key);
     while (l->head != NULL && (bound->leaving == NULL || bound->leaving == l)) {
         fy_queue_entry *w = l->head;
         l->head = w->next;
-        held_take(c, l, w);
+        if (held_take(c, l, w) != 0) { /* it is an asker, and has changed nothing */
+            l->head = w;
+            return false;
+        }
         bound = fy_table_find(&c->bound, l->key);
     }
     if (bound->leaving == l)
@@ -242,15 +274,23 @@ static void leaving_finish(ferry_collection *c, fy_leaving *l)
         leaving_add(bound->leaving, w);
     }
     free(l);
+    return true;
 }
 
 int fy_left_finish(ferry_collection *c)
 {
     int count = 0;
-    for (fy_leaving *l; (l = c->left) != NULL; count++) {
-        c->left = l->next;
-        leaving_finish(c, l);
-        fy_work_finished(c->f, 1);
+    fy_leaving *left = c->left, *next;
+    c->left = NULL;
+    for (; left != NULL; left = next) {
+        next = left->next;
+        if (leaving_finish(c, left)) {
+            fy_work_finished(c->f, 1);
+            count++;
+        } else {
+            left->next = c->left;
+            c->left = left;
+        }
     }
     return count;
 }
@@ -263,22 +303,36 @@ void fy_home_peer_gone(ferry_collection *c)
             leaving_end(c, bound->leaving); /* it may have been on that rank */
 }
 
+static void leaving_free(ferry_collection *c, fy_leaving *l)
+{
+    for (fy_queue_entry *w = l->head, *next; w != NULL; w = next) {
+        next = w->next;
+        if (!w->asks)
+            fy_work_finished(c->f, 1);
+        free(w);
+    }
+    if (l->ended)
+        fy_work_finished(c->f, 1);
+    free(l);
+}
+
 void fy_home_fini(ferry_collection *c)
 {
     size_t index = 0;
+    for (fy_leaving *l; (l = c->left) != NULL;) {
+        fy_home_entry *bound = fy_table_find(&c->bound, l->key);
+        c->left = l->next;
+        if (bound->leaving == l)
+            bound->leaving = NULL;
+        leaving_free(c, l);
+    }
     for (fy_home_entry *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;) {
         askers_free(bound->askers);
         askers_free(bound->told);
-        fy_leaving *l = bound->leaving;
-        for (fy_queue_entry *w = l != NULL ? l->head : NULL, *next; w != NULL; w = next) {
-            next = w->next;
-            if (!w->asks)
-                fy_work_finished(c->f, 1);
-            free(w);
-        }
-        if (l != NULL && l->ended)
-            fy_work_finished(c->f, 1);
-        free(l);
+        if (bound->leaving != NULL)
+            leaving_free(c, bound->leaving);
     }
     fy_table_fini(&c->bound);
+    if (c->untold)
+        fy_work_finished(c->f, 1);
 }

@@ -18,12 +18,12 @@ ferry_collection *fy_collection_find(const fy_collections *all, uint64_t id)
     return NULL;
 }
 
-static void handle(ferry_collection *c, int source, const fy_frame *frame)
+/* FERRY_ENOMEM: the frame has to be handled again. */
+static int handle(ferry_collection *c, int source, const fy_frame *frame)
 {
     switch ((fy_collection_frame)frame->aux) {
     case FY_ASK:
-        fy_ask_take(c, source, frame->words[1], frame->words[2]);
-        break;
+        return fy_ask_take(c, source, frame->words[1], frame->words[2]);
     case FY_ANSWER:
         fy_answer_take(c, frame->words[1], frame->words[2], frame->words[3]);
         break;
@@ -43,6 +43,7 @@ static void handle(ferry_collection *c, int source, const fy_frame *frame)
         fy_result_take(c, source, frame);
         break;
     }
+    return 0;
 }
 
 int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, uint64_t a,
@@ -55,10 +56,8 @@ int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, 
                             .words = {c->id, a, b, more},
                             .data = data,
                             .size_bytes = size_bytes};
-    if (rank == c->rank) {
-        handle(c, rank, &frame);
-        return 0;
-    }
+    if (rank == c->rank)
+        return handle(c, rank, &frame);
     return fy_send_as_work(f, rank, &frame);
 }
 
@@ -73,10 +72,12 @@ static fy_verdict collections_deliver(ferry *f, int source, const fy_frame *fram
     }
     if (fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
-    if (c != NULL)
-        handle(c, source, frame);
-    fy_work_finished(f, 1);
-    return FY_TAKEN;
+    int error = c != NULL ? handle(c, source, frame) : 0;
+    if (error != 0)
+        (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not arrived yet */
+    else
+        fy_work_finished(f, 1);
+    return error != 0 ? FY_LEAVE : FY_TAKEN;
 }
 
 static int open_collections(ferry *f, const ferry_options *options)
@@ -162,6 +163,7 @@ static int collections_progress(ferry *f)
         if (!fy_list_empty(&c->blocked))
             count += fy_queues_flush(c);
         count += fy_left_finish(c);
+        fy_untold_tell(c);
         if (c->wake) {
             c->wake = false;
             fy_steps_wake(c);
@@ -181,7 +183,7 @@ static bool collections_busy(ferry *f)
         return true;
     for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
         const ferry_collection *c = (ferry_collection *)(void *)link;
-        if (c->wake || c->left != NULL || !fy_list_empty(&c->blocked))
+        if (c->wake || c->untold || c->left != NULL || !fy_list_empty(&c->blocked))
             return true;
     }
     return false;

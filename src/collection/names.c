@@ -138,20 +138,13 @@ static bool is_inserting(const ferry_collection *c, uint64_t key)
     return bound != NULL && bound->inserting != 0;
 }
 
-static void tell_home(ferry_collection *c, uint64_t key, uint64_t ask)
+static int tell_home(ferry_collection *c, uint64_t key, uint64_t ask)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
-    if (fy_collection_tell(c, home, FY_ASK, key, ask, 0, NULL, 0) != 0)
+    int error = fy_collection_tell(c, home, FY_ASK, key, ask, 0, NULL, 0);
+    if (error != 0 && (error != FERRY_ENOMEM || ask == FY_ASK_INSERTS))
         fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if the element was removed */
-}
-
-/* Asks for the name, for the queue of `known`. After an insertion here, fy_names_inserted asks. */
-static void names_ask(ferry_collection *c, const fy_known *known)
-{
-    if (known->queue->asked || is_inserting(c, known->key))
-        return;
-    known->queue->asked = true;
-    tell_home(c, known->key, known->incarnation != 0 ? FY_ASK_AGAIN : 0);
+    return error;
 }
 
 /* Tells the home that this element of the index was removed. */
@@ -161,7 +154,7 @@ static void unbind(ferry_collection *c, uint64_t key, uint64_t object)
     (void)fy_collection_tell(c, home, FY_UNBIND, key, object, 0, NULL, 0);
 }
 
-/* Counts a queue as work: it has a name, and waits for room alone. */
+/* Counts a queue as work: it waits for room or memory alone. */
 static void queue_count(ferry_collection *c, fy_name_queue *q, bool counted)
 {
     if (q->counted == counted)
@@ -174,6 +167,20 @@ static void queue_count(ferry_collection *c, fy_name_queue *q, bool counted)
         fy_work_finished(c->f, 1);
         fy_list_remove(&q->link);
     }
+}
+
+/* Asks for the name, for the queue of `known`. After an insertion here, fy_names_inserted asks.
+ * Without memory the next poll asks. */
+static void names_ask(ferry_collection *c, const fy_known *known)
+{
+    fy_name_queue *q = known->queue;
+    if (q->asked || is_inserting(c, known->key))
+        return;
+    q->asked = true;
+    if (tell_home(c, known->key, known->incarnation != 0 ? FY_ASK_AGAIN : 0) != FERRY_ENOMEM)
+        return;
+    q->asked = false;
+    queue_count(c, q, true);
 }
 
 static int insertion_send(ferry_collection *c, uint64_t key, const ferry_message *request)
@@ -479,7 +486,7 @@ int fy_names_insert(ferry_collection *c, uint64_t key, const ferry_message *requ
         int error = enqueue(c, key, request, NULL);
         known = fy_table_find(&c->known, key);
         if (error == 0 && leads && known != NULL && known->queue != NULL && !known->queue->counted)
-            tell_home(c, key, FY_ASK_INSERTS);
+            (void)tell_home(c, key, FY_ASK_INSERTS);
         return error;
     }
     if (q != NULL && !queue_mark(c, q, UINT64_MAX, known->here))

@@ -169,6 +169,7 @@ struct ferry_collection {
     fy_leaving *left; /* removed elements that have ended since the last poll */
     size_t held;      /* messages in queues */
     size_t inserting; /* sum over `bound` */
+    bool untold;      /* ranks wait for names that could not be sent */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
     uint64_t root_done; /* at the root: reductions that are complete */
@@ -263,14 +264,16 @@ void fy_element_free(ferry *f, fy_element *e);
 
 /* The home of indices, home.c. */
 
-/* `ask`: as in FY_ASK. */
-void fy_ask_take(ferry_collection *c, int source, uint64_t key, uint64_t ask);
+/* `ask`: as in FY_ASK. FERRY_ENOMEM: nothing happened. */
+int fy_ask_take(ferry_collection *c, int source, uint64_t key, uint64_t ask);
 /* `ended`: the element has ended. Otherwise its removal is on its way. */
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool ended);
 /* The slot of an index in `bound`, made if there is none. NULL: no memory. */
 fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key);
 /* Sends the name of `key` to the ranks that wait for it. */
 void fy_bound_tell(ferry_collection *c, uint64_t key);
+/* Sends the names that could not be sent without memory. */
+void fy_untold_tell(ferry_collection *c);
 /* Keeps the insertion until the last element of its index has ended. False: that has ended. */
 bool fy_insert_hold(ferry_collection *c, uint64_t key, int source, const ferry_message *request);
 /* Goes on with the indices whose last elements have ended. Returns how many. */
