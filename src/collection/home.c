@@ -28,14 +28,6 @@ static int tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t objec
     return error == FERRY_ENOMEM ? error : 0;
 }
 
-/* Without memory a rank was not told the name. The next poll tells it. */
-static void untold(ferry_collection *c)
-{
-    if (!c->untold)
-        fy_work_created(c->f, 1);
-    c->untold = true;
-}
-
 void fy_bound_tell(ferry_collection *c, uint64_t key)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, key);
@@ -55,19 +47,15 @@ void fy_bound_tell(ferry_collection *c, uint64_t key)
             bound->told = asker->next;
             asker->next = bound->askers;
             bound->askers = asker;
-            untold(c);
+            fy_collection_again(c);
         }
         asker = next;
     }
 }
 
-void fy_untold_tell(ferry_collection *c)
+void fy_names_again(ferry_collection *c)
 {
     size_t index = 0;
-    if (!c->untold)
-        return;
-    c->untold = false;
-    fy_work_finished(c->f, 1);
     for (const fy_home_entry *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;)
         if (bound->object != 0 && bound->askers != NULL)
             fy_bound_tell(c, bound->key);
@@ -333,6 +321,4 @@ void fy_home_fini(ferry_collection *c)
             leaving_free(c, bound->leaving);
     }
     fy_table_fini(&c->bound);
-    if (c->untold)
-        fy_work_finished(c->f, 1);
 }

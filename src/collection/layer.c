@@ -34,14 +34,11 @@ static int handle(ferry_collection *c, int source, const fy_frame *frame)
         fy_unbind_take(c, frame->words[1], frame->words[2], frame->words[3] != 0);
         break;
     case FY_PARTIAL:
-        fy_partial_take(c, source, frame);
-        break;
+        return fy_partial_take(c, source, frame);
     case FY_CHANGE:
-        fy_change_take(c, frame);
-        break;
+        return fy_change_take(c, frame);
     case FY_RESULT:
-        fy_result_take(c, source, frame);
-        break;
+        return fy_result_take(c, source, frame);
     }
     return 0;
 }
@@ -130,6 +127,8 @@ void fy_collection_free(ferry_collection *c)
     }
     if (c->wake)
         fy_work_finished(c->f, 1);
+    if (c->again)
+        fy_work_finished(c->f, 1);
     fy_queues_fini(c);
     fy_home_fini(c);
     fy_rounds_fini(c);
@@ -154,6 +153,23 @@ static void close_collections(ferry *f)
     fy_layer_state_set(f, FY_LAYER_COLLECTION, NULL);
 }
 
+void fy_collection_again(ferry_collection *c)
+{
+    if (!c->again)
+        fy_work_created(c->f, 1);
+    c->again = true;
+}
+
+static void do_again(ferry_collection *c)
+{
+    if (!c->again)
+        return;
+    c->again = false;
+    fy_names_again(c);
+    fy_rounds_again(c);
+    fy_work_finished(c->f, 1);
+}
+
 static int collections_progress(ferry *f)
 {
     fy_collections *all = fy_collections_of(f);
@@ -163,7 +179,7 @@ static int collections_progress(ferry *f)
         if (!fy_list_empty(&c->blocked))
             count += fy_queues_flush(c);
         count += fy_left_finish(c);
-        fy_untold_tell(c);
+        do_again(c);
         if (c->wake) {
             c->wake = false;
             fy_steps_wake(c);
@@ -183,7 +199,7 @@ static bool collections_busy(ferry *f)
         return true;
     for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
         const ferry_collection *c = (ferry_collection *)(void *)link;
-        if (c->wake || c->untold || c->left != NULL || !fy_list_empty(&c->blocked))
+        if (c->wake || c->again || c->left != NULL || !fy_list_empty(&c->blocked))
             return true;
     }
     return false;

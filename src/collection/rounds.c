@@ -155,12 +155,25 @@ static int send_round(ferry_collection *c, int rank, fy_collection_frame what,
     return error;
 }
 
+/* Puts back a round that was not sent for want of memory. The next poll sends it. */
+static void round_push(ferry_collection *c, fy_round **list, fy_round *round)
+{
+    round->next = *list;
+    *list = round;
+    fy_collection_again(c);
+}
+
 /* Sends the partial results to which no element on this rank contributes any more. */
 static void rounds_settle(ferry_collection *c)
 {
     while (c->rounds != NULL && c->rounds->here == 0) {
         fy_round *round = round_pop(&c->rounds);
-        if (round->described && send_round(c, fy_rounds_root(c), FY_PARTIAL, round) != 0)
+        int error = round->described ? send_round(c, fy_rounds_root(c), FY_PARTIAL, round) : 0;
+        if (error == FERRY_ENOMEM) {
+            round_push(c, &c->rounds, round);
+            return;
+        }
+        if (error != 0)
             fy_stray(c, "a part of reduction %llu is lost: it could not be sent to rank %d",
                      (unsigned long long)round->number, fy_rounds_root(c));
         round_free(round);
@@ -268,45 +281,52 @@ void fy_rounds_change(ferry_collection *c, uint64_t number, int64_t change, uint
                  fy_rounds_root(c));
 }
 
-void fy_change_take(ferry_collection *c, const fy_frame *frame)
+int fy_change_take(ferry_collection *c, const fy_frame *frame)
 {
     uint64_t number = frame->words[1];
     int64_t change = (int64_t)frame->words[2];
-    fy_round *round = number < c->root_done ? NULL : round_at(&c->root_rounds, number);
+    bool late = number < c->root_done;
+    fy_round *round = late ? NULL : round_at(&c->root_rounds, number);
     if (round != NULL) {
         round->change += change;
         round->sum += frame->words[3];
-    } else /* that round is complete: an element inserted by the program joins the next one */
+    } else if (late) { /* an element inserted by the program joins the next round */
         c->total += change != 0 ? change : 1;
+    } else {
+        return FERRY_ENOMEM;
+    }
     fy_rounds_try(c);
+    return 0;
 }
 
-void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
+int fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
 {
     fy_round_head head;
     uint64_t number = frame->words[1];
     if (frame->size_bytes < sizeof head)
-        return;
+        return 0;
     memcpy(&head, frame->data, sizeof head);
     if (head.described && values_bytes(c, &head.how) != frame->size_bytes - sizeof head)
-        return;
+        return 0;
     bool late = number < c->root_done;
     fy_round *round = late ? NULL : round_at(&c->root_rounds, number);
-    int error = round == NULL ? FERRY_ENOMEM : 0;
+    int error = round == NULL && !late ? FERRY_ENOMEM : 0;
     if (round != NULL && head.described)
         error = rounds_add(c, round, &head.how, (const unsigned char *)frame->data + sizeof head);
-    if (error != 0) {
+    if (error == FERRY_ENOMEM)
+        return error;
+    if (error != 0 || late) {
         fy_stray(c, "reduction %llu leaves out the contributions of rank %d: %s",
                  (unsigned long long)number, source,
-                 late                    ? "it is complete already"
-                 : error == FERRY_ENOMEM ? "no memory"
-                                         : "elements differ in count, type, reduction or target");
-        return;
+                 late ? "it is complete already"
+                      : "elements differ in count, type, reduction or target");
+        return 0;
     }
     round->count += head.count;
     round->fresh += head.fresh;
     round->sum += head.sum;
     fy_rounds_try(c);
+    return 0;
 }
 
 /* At the root: sends the results of rounds that are complete, in their order. */
@@ -320,89 +340,117 @@ void fy_rounds_try(ferry_collection *c)
         (void)round_pop(&c->root_rounds);
         c->total = expected + (int64_t)round->fresh;
         c->root_done++;
-        if (send_round(c, c->rank, FY_RESULT, round) != 0)
-            fy_stray(c, "the result of reduction %llu is lost: no memory",
-                     (unsigned long long)round->number);
+        if (send_round(c, c->rank, FY_RESULT, round) != 0) {
+            c->root_done--;
+            c->total = expected - round->change;
+            round_push(c, &c->root_rounds, round);
+            return;
+        }
         round_free(round);
     }
+}
+
+void fy_rounds_again(ferry_collection *c)
+{
+    rounds_settle(c);
+    fy_rounds_try(c);
 }
 
 typedef struct delivery {
     ferry_collection *c;
     const ferry_contribution *how;
     ferry_message message;
+    int error;
 } delivery;
 
 static void rounds_deliver(ferry *f, void *arg)
 {
     delivery *d = arg;
     const ferry_contribution *how = d->how;
-    if (how->to == FERRY_REDUCED_ELEMENT) {
-        uint64_t key = fy_index_key(d->c, how->index);
-        int error = fy_names_send(d->c, key, &d->message, NULL);
-        if (error != 0)
-            fy_stray(d->c, "the result of reduction %llu could not be sent to its element: %s",
-                     (unsigned long long)d->message.words[0], ferry_error_message(f));
+    if (how->to != FERRY_REDUCED_ELEMENT) {
+        fy_post_here(f, &d->message);
         return;
     }
-    fy_post_here(f, &d->message);
+    uint64_t key = fy_index_key(d->c, how->index);
+    d->error = fy_names_send(d->c, key, &d->message, NULL);
+    if (d->error != 0 && d->error != FERRY_ENOMEM)
+        fy_stray(d->c, "the result of reduction %llu could not be sent to its element: %s",
+                 (unsigned long long)d->message.words[0], ferry_error_message(f));
 }
 
-/* Forwards a result to the children of this rank in the tree. */
-static void rounds_pass_on(ferry_collection *c, const fy_frame *frame)
+/* Forwards a result to the children of this rank in the tree that have not got it. */
+static int rounds_pass_on(ferry_collection *c, const fy_frame *frame)
 {
+    enum { CHILDREN = 2 };
     int root = (int)(c->id % (uint32_t)c->ranks), place = (c->place - root + c->ranks) % c->ranks;
-    for (int child = 2 * place + 1; child <= 2 * place + 2 && child < c->ranks; child++) {
+    for (; c->passed < CHILDREN; c->passed++) {
+        int child = CHILDREN * place + 1 + c->passed;
+        if (child >= c->ranks)
+            break;
         int rank = c->members[(child + root) % c->ranks];
-        if (fy_collection_tell(c, rank, FY_RESULT, frame->words[1], 0, 0, frame->data,
-                               frame->size_bytes) != 0)
+        int error = fy_collection_tell(c, rank, FY_RESULT, frame->words[1], 0, 0, frame->data,
+                                       frame->size_bytes);
+        if (error == FERRY_ENOMEM)
+            return error;
+        if (error != 0)
             fy_stray(c, "the result of reduction %llu did not reach rank %d",
                      (unsigned long long)frame->words[1], rank);
     }
+    return 0;
 }
 
-static void rounds_keep(ferry_collection *c, const fy_round_head *head, const void *values,
-                        size_t bytes)
+static int rounds_keep(ferry_collection *c, const fy_round_head *head, const void *values,
+                       size_t bytes)
 {
     void *room = bytes > c->result_bytes ? fy_realloc(c->result, bytes) : c->result;
-    if (bytes != 0 && room == NULL) {
-        fy_stray(c, "the result of a reduction is lost: no memory");
-        return;
-    }
+    if (bytes != 0 && room == NULL)
+        return FERRY_ENOMEM;
     c->result = room;
     if (bytes > c->result_bytes)
         c->result_bytes = bytes;
     if (bytes != 0)
         memcpy(c->result, values, bytes);
     c->result_count = (size_t)head->how.count;
+    return 0;
 }
 
-void fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
+/* Sends the result to the handler that the contributions name, if this rank has to. */
+static int rounds_tell(ferry_collection *c, const fy_round_head *head, uint64_t number,
+                       const void *values, size_t bytes)
+{
+    const ferry_contribution *how = &head->how;
+    bool here = how->to == FERRY_REDUCED_RANKS ||
+                (how->to == FERRY_REDUCED_RANK && how->rank == c->rank) ||
+                (how->to == FERRY_REDUCED_ELEMENT && c->rank == fy_rounds_root(c));
+    delivery d = {.c = c,
+                  .how = how,
+                  .message = {.handler = how->handler,
+                              .word_count = 1,
+                              .words = {number},
+                              .data = bytes != 0 ? values : NULL,
+                              .size_bytes = bytes}};
+    if (here)
+        fy_run(c->f, FY_DOING_HANDLER, how->handler.index, rounds_deliver, &d);
+    return d.error == FERRY_ENOMEM ? d.error : 0;
+}
+
+int fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
 {
     fy_round_head head;
+    uint64_t number = frame->words[1];
     (void)source;
     if (frame->size_bytes < sizeof head)
-        return;
+        return 0;
     memcpy(&head, frame->data, sizeof head);
     const unsigned char *values = (const unsigned char *)frame->data + sizeof head;
     size_t bytes = frame->size_bytes - sizeof head;
-    rounds_pass_on(c, frame);
-    rounds_keep(c, &head, values, bytes);
-    c->done = frame->words[1] + 1;
-    bool here = head.how.to == FERRY_REDUCED_RANKS ||
-                (head.how.to == FERRY_REDUCED_RANK && head.how.rank == c->rank) ||
-                (head.how.to == FERRY_REDUCED_ELEMENT && c->rank == fy_rounds_root(c));
-    if (here) {
-        delivery d = {.c = c,
-                      .how = &head.how,
-                      .message = {.handler = head.how.handler,
-                                  .word_count = 1,
-                                  .words = {frame->words[1]},
-                                  .data = bytes != 0 ? values : NULL,
-                                  .size_bytes = bytes}};
-        fy_run(c->f, FY_DOING_HANDLER, head.how.handler.index, rounds_deliver, &d);
-    }
+    if (rounds_pass_on(c, frame) != 0 || rounds_keep(c, &head, values, bytes) != 0 ||
+        rounds_tell(c, &head, number, values, bytes) != 0)
+        return FERRY_ENOMEM;
+    c->passed = 0;
+    c->done = number + 1;
     fy_steps_wake(c);
+    return 0;
 }
 
 void fy_rounds_fini(ferry_collection *c)

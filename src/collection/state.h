@@ -169,13 +169,14 @@ struct ferry_collection {
     fy_leaving *left; /* removed elements that have ended since the last poll */
     size_t held;      /* messages in queues */
     size_t inserting; /* sum over `bound` */
-    bool untold;      /* ranks wait for names that could not be sent */
+    bool again;       /* for want of memory something is left for the next poll */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
     uint64_t root_done; /* at the root: reductions that are complete */
     int64_t total;      /* at the root: elements that contribute to round `root_done` */
     bool total_known;
     uint64_t done; /* reductions whose result has come to this rank */
+    int passed;    /* children in the tree that have got the next result from here */
     void *result;  /* of the last one */
     size_t result_bytes, result_count;
     bool wake; /* an element has arrived after the result that its step waits for */
@@ -272,8 +273,8 @@ void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool end
 fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key);
 /* Sends the name of `key` to the ranks that wait for it. */
 void fy_bound_tell(ferry_collection *c, uint64_t key);
-/* Sends the names that could not be sent without memory. */
-void fy_untold_tell(ferry_collection *c);
+/* Sends the names that could not be sent for want of memory. */
+void fy_names_again(ferry_collection *c);
 /* Keeps the insertion until the last element of its index has ended. False: that has ended. */
 bool fy_insert_hold(ferry_collection *c, uint64_t key, int source, const ferry_message *request);
 /* Goes on with the indices whose last elements have ended. Returns how many. */
@@ -334,9 +335,12 @@ void fy_rounds_leave(ferry_collection *c, uint64_t round);
 void fy_rounds_change(ferry_collection *c, uint64_t round, int64_t change, uint64_t sum);
 /* The hash of an element that is inserted in this round. */
 uint64_t fy_birth_hash(uint64_t key, uint64_t round);
-void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame);
-void fy_change_take(ferry_collection *c, const fy_frame *frame);
-void fy_result_take(ferry_collection *c, int source, const fy_frame *frame);
+/* These three take a frame, or return FERRY_ENOMEM, and then want it again. */
+int fy_partial_take(ferry_collection *c, int source, const fy_frame *frame);
+int fy_change_take(ferry_collection *c, const fy_frame *frame);
+int fy_result_take(ferry_collection *c, int source, const fy_frame *frame);
+/* Sends what could not be sent for want of memory. */
+void fy_rounds_again(ferry_collection *c);
 void fy_rounds_try(ferry_collection *c);
 void fy_rounds_fini(ferry_collection *c);
 
@@ -358,6 +362,8 @@ void fy_steps_wake(ferry_collection *c);
 /* Notes and logs a fault, for ferry_collection_check. */
 void fy_stray(ferry_collection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Something was not done for want of memory. The next poll does it. Until then it is work. */
+void fy_collection_again(ferry_collection *c);
 /* Sends a frame of the layer. It counts as work until it is handled. A frame to this rank is
  * handled in the call. */
 int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, uint64_t a,
