@@ -134,6 +134,7 @@ static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *re
 {
     if (!fy_record_is_here(record)) {
         fy_queued_list_push(&record->late, queued);
+        fy_gaps_watch(f);
         return 0;
     }
     inform(f, record, &queued->envelope);

@@ -59,41 +59,49 @@ int fy_object_place(const fy_objects *objects, ferry_object object, const fy_ent
     return entry->dead ? -1 : fy_entry_route(objects, entry);
 }
 
-/* On the home. */
+/* On the home. One that has inherited the name may also have an entry because it has sent to the
+ * object. That has no movement. */
 static bool is_alive(const fy_objects *objects, ferry_object object)
 {
     if (fy_object_creator(object) == objects->rank)
         return fy_names_alive(&objects->names, object);
     const fy_entry *entry = fy_entry_find(objects, object);
-    return entry != NULL && !entry->dead;
+    return entry != NULL && !entry->dead && entry->movement != 0;
+}
+
+static fy_source source_at(const void *ranks, uint32_t i)
+{
+    fy_source source;
+    memcpy(&source, (const unsigned char *)ranks + i * sizeof source, sizeof source);
+    return source;
 }
 
 /* On the creator: the object has ended. The rank where it ended reports that, with the `ranks` to
- * tell. A rank off which a message bounced reports it too, without them, and maybe earlier. So a
- * second report still tells its `ranks`. */
-static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_source *ranks,
-                     uint32_t count)
+ * tell, fy_sources at any address. A rank off which a message bounced reports it too, without them,
+ * and maybe earlier. So a second report still tells its `ranks`. */
+static void end_name(ferry *f, ferry_object object, uint32_t movement, const void *ranks,
+                     uint32_t count, bool everyone)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool everyone = objects->protocol.everyone;
     bool first = is_alive(objects, object);
+    everyone |= objects->protocol.everyone;
     if (objects->told_successor != 0)
         fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, movement);
-    if (first) {
-        if (fy_object_creator(object) == objects->rank)
-            fy_names_end(&objects->names, object);
-        fy_entry *entry = fy_entry_find(objects, object);
-        if (entry != NULL) {
-            fy_entry_seen(objects, entry);
-            fy_table_remove(&objects->directory, entry);
-        }
+    fy_entry *entry = fy_entry_find(objects, object);
+    if (first && fy_object_creator(object) == objects->rank)
+        fy_names_end(&objects->names, object);
+    if (entry != NULL && !entry->dead) {
+        fy_entry_seen(objects, entry);
+        fy_table_remove(&objects->directory, entry);
     }
     for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
         if (rank != objects->rank)
             fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
-    for (uint32_t i = 0; !everyone && i < count; i++)
-        if (ranks[i].rank_plus_1 != (uint32_t)objects->rank + 1)
-            fy_location_send(f, (int)ranks[i].rank_plus_1 - 1, object, FY_PLACE_NONE, movement);
+    for (uint32_t i = 0; !everyone && i < count; i++) {
+        int rank = (int)source_at(ranks, i).rank_plus_1 - 1;
+        if (rank != objects->rank)
+            fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
+    }
 }
 
 void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
@@ -108,7 +116,7 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
         count = 0; /* these ranks learn of the end when they send or ask */
     entry->record = NULL;
     if (creator == fy_objects_of(f)->rank) {
-        end_name(f, record->object, record->movement, ranks, count);
+        end_name(f, record->object, record->movement, ranks, count, false);
     } else {
         entry->dead = 1;
         fy_end_send(f, creator, record->object, record->movement, ranks, count);
@@ -139,17 +147,20 @@ bool fy_entry_doubt(ferry *f, fy_entry *entry)
 {
     enum { LOOKS = 50 };
     fy_record *record = entry->record;
-    int home = fy_peer_successor(f, fy_object_creator(record->object));
-    if (fy_record_state(f, record) != FY_AWAITED || record->due || !fy_peer_is_gone(f, home) ||
-        fy_arrival_waits(f, record->object))
+    int knows =
+        record->due ? record->from : fy_peer_successor(f, fy_object_creator(record->object));
+    if (fy_record_state(f, record) != FY_AWAITED || record->late.count == 0 ||
+        !fy_peer_is_gone(f, knows) || fy_arrival_waits(f, record->object))
         return false;
     if (++record->doubts > LOOKS)
         give_up(f, entry, FERRY_EPEER);
     return entry->record != NULL;
 }
 
-/* On the creator: another rank reports that the object of the frame has ended. */
-static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
+/* On the creator: `source` reports that the object of the frame has ended. If it hands its entries
+ * to this rank, ranks may have asked this one too early, and been told nothing (ends_answer). So
+ * this rank tells all. */
+static fy_verdict hear_of_own_end(ferry *f, int source, const fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
@@ -157,20 +168,11 @@ static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
     const fy_entry *entry = fy_entry_find(objects, object);
     if (entry != NULL && entry->record != NULL)
         return fy_entry_leaves(f, entry) ? FY_LEAVE : FY_TAKEN;
-    fy_source few[FEW_RANKS];
-    fy_source *ranks = count <= FEW_RANKS ? few : fy_malloc(count * sizeof *ranks);
-    if (ranks == NULL)
-        return FY_LEAVE;
-    if (count != 0)
-        memcpy(ranks, frame->data, count * sizeof *ranks);
-    bool right = true;
     for (uint32_t i = 0; i < count; i++)
-        right =
-            right && ranks[i].rank_plus_1 != 0 && ranks[i].rank_plus_1 <= (uint32_t)objects->ranks;
-    if (right)
-        end_name(f, object, (uint32_t)frame->words[1], ranks, count);
-    if (ranks != few)
-        free(ranks);
+        if (source_at(frame->data, i).rank_plus_1 - 1 >= (uint32_t)objects->ranks)
+            return FY_TAKEN;
+    end_name(f, object, (uint32_t)frame->words[1], frame->data, count,
+             count == 0 && fy_peer_leaves(f, source));
     return FY_TAKEN;
 }
 
@@ -262,7 +264,7 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
         fy_record_state(f, entry->record) == FY_AWAITED)
         give_up(f, entry, FERRY_ENOENT);
     if (home)
-        verdict = hear_of_own_end(f, frame);
+        verdict = hear_of_own_end(f, source, frame);
     else if (entry != NULL)
         verdict = hear_of_end(f, source, entry);
     if (place == FY_PLACE_LOST && verdict == FY_TAKEN)

@@ -21,8 +21,9 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame);
  * application thread has still to complete the move. */
 bool fy_entry_leaves(ferry *f, const fy_entry *entry);
 
-/* If messages wait here for the object of `entry`, and its home has died, they fail after 50 calls,
- * a second of them (gaps.c). Returns whether they still wait. */
+/* If messages wait here for the object of `entry`, and its home has died or the rank from which the
+ * program carries it, they fail after 50 calls, a second of them (gaps.c). Returns whether they
+ * still wait. */
 bool fy_entry_doubt(ferry *f, fy_entry *entry);
 
 /* A rank has died. If the object of `entry` has been here, tells its home where it is. The notice

@@ -6,7 +6,8 @@
  * entry that is newer than what its route knew: a rank that an object has left always has the newer
  * entry. That rank hands its entries over before any rank asks the successor. The handover may say
  * that the successor itself has an object. That object is still in flight to the successor, or has
- * been there. It is awaited, as if a message came first.
+ * been there. It is awaited, as if a message came first, and the home is asked whether it has
+ * ended.
  *
  * An object that comes here, of a type that is not registered here, is sent on as it came. */
 #include <stdlib.h>
@@ -179,9 +180,13 @@ static int inherit(ferry *f, int source, const handover *item)
         return FERRY_ENOMEM;
     if (item->place == objects->rank) {
         entry->record = fy_record_create(objects, (ferry_object){item->object});
-        if (entry->record != NULL)
-            entry->record->from = source;
-        return entry->record == NULL ? FERRY_ENOMEM : 0;
+        if (entry->record == NULL)
+            return FERRY_ENOMEM;
+        entry->record->from = source;
+        int home = fy_object_home(objects, (ferry_object){item->object});
+        if (home != objects->rank)
+            fy_location_send(f, home, (ferry_object){item->object}, FY_PLACE_ASK, item->movement);
+        return 0;
     }
     fy_entry_seen(objects, entry);
     entry->left = FY_LEFT; /* the rank that leaves may have sent it there just now */
