@@ -24,7 +24,8 @@
  * If that rank dies, each rank tells another one, the new home, of objects that have been here. It
  * does not know which objects have ended: those without an entry have ended, or were lost. Messages
  * to them fail with FERRY_EPEER. Nor does it say that an object has ended, so a rank that keeps
- * messages for it gives them up after a while (fy_entry_doubt). */
+ * messages for it gives them up after a while (fy_entry_doubt). It keeps
+ * tombstones of objects that end later. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,10 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
         fy_names_end(&objects->names, object);
     if (entry != NULL && !entry->dead) {
         fy_entry_seen(objects, entry);
-        fy_table_remove(&objects->directory, entry);
+        if (fy_object_is_ours(objects, object))
+            fy_table_remove(&objects->directory, entry);
+        else
+            entry->dead = 1; /* nothing else says that the name has ended */
     }
     for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
         if (rank != objects->rank)
