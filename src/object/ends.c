@@ -19,7 +19,7 @@
  *
  * If a creator has left in order, its successor stands for it (leave.c). So "creator" here means
  * the home: the creator, or the rank that inherited from it. An inherited name is alive as long as
- * the successor has an entry.
+ * the successor has an entry with a movement.
  *
  * If that rank dies, each rank tells another one, the new home, of objects that have been here. It
  * does not know which objects have ended: those without an entry have ended, or were lost. Messages
@@ -210,7 +210,8 @@ static void ends_answer(ferry *f, int source, ferry_object object, uint32_t move
 {
     const fy_objects *objects = fy_objects_of(f);
     const fy_entry *entry = fy_entry_find(objects, object);
-    if (fy_object_is_ours(objects, object) && !is_alive(objects, object))
+    bool ended = entry != NULL && entry->dead;
+    if (ended || (fy_object_is_ours(objects, object) && !is_alive(objects, object)))
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
     else if (entry != NULL && entry->guess != source && (int32_t)(entry->movement - movement) > 0)
         fy_location_send(f, source, object, entry->guess, entry->movement);
@@ -325,8 +326,11 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
         bool awaited = record != NULL && fy_record_state(f, record) == FY_AWAITED;
         if (died && !awaited)
             fy_home_tell(f, entry);
-        if (awaited && record->from == rank && !(record->due && record->late.count == 0) &&
-            !fy_arrival_waits(f, record->object))
+        if (!awaited || record->from != rank)
+            continue;
+        if (record->due && !died)
+            record->from = objects->rank; /* the program still brings it */
+        else if (!(record->due && record->late.count == 0) && !fy_arrival_waits(f, record->object))
             fy_list_insert(&lost, &record->link);
     }
     for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)

@@ -3,6 +3,8 @@
  * says. Rank 3 dies at 30 ms.
  *
  *      lost       rank 1 carries it for rank 2; rank 0 sends to it; rank 1 dies: the message fails
+ *      after      the same, but rank 2 sends, and only after the death
+ *      left       the same, but rank 1 leaves: rank 2 installs it, and handles the message
  *      later      the same, but rank 0 dies: rank 2 installs it, and handles the message
  *      installed  rank 3 carries it for rank 2, which installs it after the death: all reach it
  *      unknown    rank 3 sends it to rank 2, which registers its type after the death: all reach it
@@ -58,18 +60,23 @@ static void install(ferry *f, int source)
     CHECK(f, ferry_object_install(f, &shared.info, shared.data, source) == 0);
 }
 
-/* Rank 1 carries the object, and one message is sent to it. */
-static void carry_on(ferry *f, account *a, bool lost)
+/* Rank 1 carries the object, and `sender` sends it one message. */
+static void carry_on(ferry *f, account *a, int sender, bool lost, bool left)
 {
     wait_until(f, 60000000);
     CHECK(f, survive_quiesce(f) == 0);
-    if (ferry_rank(f) == HOME)
+    if (ferry_rank(f) == sender)
         CHECK(f, tracked_send(f, shared.object, a->message, 0, &a->ends) == 0);
+    if (ferry_rank(f) == CARRIER && left) {
+        wait_until(f, 100000000);
+        CHECK(f, ferry_leave(f) == 0);
+        return;
+    }
     wait_until(f, 160000000);
     if (ferry_rank(f) == TARGET && !lost)
         install(f, CARRIER);
     CHECK(f, survive_quiesce(f) == 0);
-    CHECK(f, ferry_rank(f) != HOME || (a->ends.failed == 1 && a->ends.completed == 0));
+    CHECK(f, ferry_rank(f) != sender || (a->ends.failed == lost && a->ends.completed == !lost));
     CHECK(f, ferry_rank(f) != TARGET || a->handled == (lost ? 0 : 1));
 }
 
@@ -94,7 +101,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     int me = ferry_rank(f);
     account *a = &accounts[me];
     CHECK(f, argc == 2 && ferry_ranks(f) == 5);
-    bool unknown = strcmp(argv[1], "unknown") == 0;
+    bool unknown = strcmp(argv[1], "unknown") == 0, after = strcmp(argv[1], "after") == 0;
     bool late = unknown || strcmp(argv[1], "installed") == 0;
     int carrier = late ? DYING : CARRIER;
     ferry_user_data_set(f, a);
@@ -108,12 +115,15 @@ static int rank_main(ferry *f, int argc, char **argv)
     CHECK(f, survive_quiesce(f) == 0);
     if (me == carrier && unknown)
         CHECK(f, ferry_object_move(f, shared.object, TARGET) == 0);
-    else if (me == carrier)
+    else if (me == carrier && after) /* the message goes along, so rank 2 is told of the object */
+        CHECK(f, tracked_send(f, shared.object, a->message, 0, &a->ends) == 0);
+    if (me == carrier && !unknown)
         CHECK(f, ferry_object_uninstall(f, shared.object, TARGET, &shared.info, &shared.data) == 0);
     if (late)
         come_late(f, a, unknown);
     else
-        carry_on(f, a, strcmp(argv[1], "lost") == 0);
+        carry_on(f, a, after ? TARGET : HOME, after || strcmp(argv[1], "lost") == 0,
+                 strcmp(argv[1], "left") == 0);
     return 0;
 }
 
