@@ -234,11 +234,14 @@ static int calibrate_measure(ferry *f, int argc, char **argv)
     return output_end(file, argv[4]);
 }
 
-/* Opens the file before anything is measured. The ranks inherit the descriptor, which is written as
- * text to `out`. */
-static int output_open(const char *name, char *out, size_t size)
+/* Opens the file before anything is measured. Sets `is_new` if there was none. The ranks inherit
+ * the descriptor, which is written as text to `out`. */
+static int output_open(const char *name, char *out, size_t size, bool *is_new)
 {
-    int fd = open(name, O_WRONLY | O_CREAT, 0666);
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    *is_new = fd >= 0;
+    if (fd < 0)
+        fd = open(name, O_WRONLY | O_CREAT, 0666);
     if (fd < 0)
         return say_error(name);
     snprintf(out, size, "%d", fd);
@@ -251,7 +254,7 @@ int cmd_calibrate(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
         return ferry_main(argc, argv, calibrate_measure, NULL);
-    bool quick = false;
+    bool quick = false, is_new = false;
     const char *output = NULL;
     const cmd_option list[] = {
         {"output", 'o', .text = &output}, {"quick", 'q', .flag = &quick}, {.name = NULL}};
@@ -267,13 +270,15 @@ int cmd_calibrate(int argc, char **argv)
     char fd[16];
     if (quick)
         strcpy(extent, "quick");
-    if (output != NULL && output_open(output, fd, sizeof(fd)) != 0)
+    if (output != NULL && output_open(output, fd, sizeof(fd), &is_new) != 0)
         return EXIT_FAILURE;
     char *const ranks[] = {
         self, word, rank, extent, output == NULL ? NULL : fd, (char *)(uintptr_t)output, NULL};
     ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = 2;
     status = ferry_launch(&options, ranks);
+    if (status != 0 && is_new)
+        (void)unlink(output);
     if (status < 0)
         fprintf(stderr, "ferry calibrate: %s\n", ferry_error_message(NULL));
     return status < 0 ? 125 : status;

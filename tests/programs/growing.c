@@ -5,6 +5,7 @@
  * and from them. Run with FERRY_RANKS and FERRY_RANKS_MAX. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ferry/ferry.h>
 
@@ -139,6 +140,7 @@ static int run(ferry *f, int argc, char **argv)
     check(f, ferry_spawn(f, 0, NULL, &first) == FERRY_EINVAL, "spawn of none");
     char *const nothing[] = {NULL};
     check(f, ferry_spawn(f, 1, nothing, &first) == FERRY_EINVAL, "spawn of no program");
+    check(f, strcmp(ferry_error_message(f), "spawn: argv names no program (count 1)") == 0, "why");
     if (ferry_rank(f) == 0)
         printf("%d ranks\n", ferry_member_count(f));
     return 0;
