@@ -49,10 +49,10 @@ typedef struct ferry_dataset {
 /* Writes `x` as one dataset of a new HDF5 file `path`, which replaces an earlier file at the end.
  * The dataset is the box that spans the blocks; they must cover this box and not overlap.
  * docs/reference/files.md has the format. `dataset` NULL: defaults. Collective; borrows all. Only
- * rank 0 calls the HDF5 library; all ranks write. FERRY_EINVAL: blocks or elements do not fit.
- * FERRY_ENOTSUP: the plug-in for HDF5 is missing or does not work. FERRY_ESYSTEM and FERRY_ENOMEM
- * as ferry_checkpoint_write. An error on one rank is one on all. [app thread, not in handlers |
- * polls | may block] */
+ * the first member calls the HDF5 library; all ranks write. FERRY_EINVAL: blocks or elements do not
+ * fit. FERRY_ENOTSUP: the plug-in for HDF5 is missing or does not work. FERRY_ESYSTEM and
+ * FERRY_ENOMEM as ferry_checkpoint_write. An error on one rank is one on all. [app thread, not in
+ * handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const char *path,
                                                  const ferry_dataset *dataset);
 
@@ -60,9 +60,9 @@ FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const ch
  * have written (docs/reference/files.md). The dataset has the extents of the box that spans the
  * blocks of `x`; cells outside it do not change. Collective; borrows all. FERRY_EINVAL: the file is
  * no HDF5 file or damaged, or the dataset is missing, chunked, compressed, or of another type or
- * extent. The message on rank 0 says what was expected. Some cells may be filled. FERRY_ENOENT: no
- * such file. Other errors as ferry_dataset_write. [app thread, not in handlers | polls | may
- * block] */
+ * extent. The message on the first member says what was expected. Some cells may be filled.
+ * FERRY_ENOENT: no such file. Other errors as ferry_dataset_write. [app thread, not in handlers |
+ * polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_read(const char *path, const ferry_dataset *dataset,
                                                 ferry_xarray *x);
 

@@ -14,9 +14,11 @@
 bool fy_mover_any_dead(ferry *f)
 {
     fy_port *port = fy_port_of(f);
-    for (int rank = 0; rank < ferry_ranks(f); rank++)
+    for (int place = 0; place < ferry_member_count(f); place++) {
+        const int rank = ferry_member_rank(f, place);
         if (rank != ferry_rank(f) && port->ops->members.peer(port, rank) != FY_PEER_ALIVE)
             return true;
+    }
     return false;
 }
 

@@ -6,9 +6,19 @@
 #include "mover/bind/form.h"
 #include "mover/run/state.h"
 
+#include <ferry/member.h>
+
 /* How often binding checks whether a rank has died. */
 enum { FY_LOOK_NS = 50 * 1000 * 1000 };
+
+/* Whether a member has died or left since the members agreed. */
 bool fy_mover_any_dead(ferry *f);
+
+/* This rank's place among the members. */
+static inline int fy_mover_place(const ferry *f)
+{
+    return ferry_member_place(f, ferry_rank(f));
+}
 
 /* Tells all ranks whether one has an error. Returns `error`; if it is 0 and other ranks have one,
  * the error of one of them. Collective. */

@@ -44,7 +44,8 @@ typedef struct sharing {
     ferry *f;
     const ferry_floorplan *own;
     const ferry_regions *near;
-    int ranks, rank;
+    int ranks, rank; /* numbers that ranks may have, and this rank */
+    int members;
     ferry_region hull;
     ferry_region bins;     /* the indices of all bins */
     ferry_point edge;      /* the extents of a bin */
@@ -102,7 +103,7 @@ static summary sharing_describe(const sharing *s)
 static int summarise(sharing *s, int error)
 {
     summary mine = {0};
-    summary *all = fy_malloc((size_t)s->ranks * sizeof *all);
+    summary *all = fy_malloc((size_t)s->members * sizeof *all);
     if (all == NULL || s->out == NULL || s->marks == NULL)
         error = error ? error : FERRY_ENOMEM;
     if (error == 0)
@@ -111,24 +112,25 @@ static int summarise(sharing *s, int error)
     if (failed == 0)
         failed = ferry_allgather(s->f, &mine, sizeof mine, all);
     s->hull = (ferry_region){.dims = s->own->dims};
-    for (int r = 0; r < s->ranks && failed == 0; r++) {
+    const int place = fy_mover_place(s->f);
+    for (int r = 0; r < s->members && failed == 0; r++) {
         ferry_region theirs = ferry_region_make(s->own->dims, all[r].low, all[r].high);
         if (all[r].dims != s->own->dims)
-            failed = fy_fail(s->f, FERRY_EINVAL,
-                             "floorplan_share: %lld dimensions on rank %d, %d on rank %d",
-                             (long long)all[r].dims, r, s->own->dims, s->rank);
+            failed = fy_fail(
+                s->f, FERRY_EINVAL, "floorplan_share: %lld dimensions on rank %d, %d on rank %d",
+                (long long)all[r].dims, ferry_member_rank(s->f, r), s->own->dims, s->rank);
         else if (all[r].count > 0)
             s->hull = s->total == 0 ? theirs : ferry_region_bound(s->hull, theirs);
-        s->first += r < s->rank ? all[r].count : 0;
+        s->first += r < place ? all[r].count : 0;
         s->total += all[r].count;
     }
-    for (int r = 0; r < s->ranks && failed == 0; r++)
+    for (int r = 0; r < s->members && failed == 0; r++)
         if (all[r].total != mine.total || (mine.total >= 0 && (uint64_t)mine.total != s->total))
             failed = fy_fail(s->f, FERRY_EINVAL,
                              "floorplan_share: blocks with numbers up to %lld on rank %d, %lld on "
                              "rank %d, and %llu in all",
-                             (long long)all[r].total - 1, r, (long long)mine.total - 1, s->rank,
-                             (unsigned long long)s->total);
+                             (long long)all[r].total - 1, ferry_member_rank(s->f, r),
+                             (long long)mine.total - 1, s->rank, (unsigned long long)s->total);
     free(all);
     if (failed == 0 && s->total > INT32_MAX)
         failed = fy_fail(s->f, FERRY_EINVAL, "floorplan_share: %llu blocks, more than 2^31 - 1",
@@ -138,7 +140,8 @@ static int summarise(sharing *s, int error)
 
 static void cut_bins(sharing *s)
 {
-    const int wanted = s->ranks < INT32_MAX / BINS_PER_RANK ? s->ranks * BINS_PER_RANK : s->ranks;
+    const int wanted =
+        s->members < INT32_MAX / BINS_PER_RANK ? s->members * BINS_PER_RANK : s->members;
     const ferry_point parts = ferry_floorplan_parts(s->hull, wanted);
     s->bins = (ferry_region){.dims = s->hull.dims};
     for (int d = 0; d < s->hull.dims; d++) {
@@ -154,7 +157,7 @@ static int keeper_of(const sharing *s, const ferry_point *bin)
     uint64_t hash = 0;
     for (int d = 0; d < s->bins.dims; d++)
         hash = fy_mix(hash, (uint64_t)bin->at[d]);
-    return (int)(hash % (uint64_t)s->ranks);
+    return ferry_member_rank(s->f, (int)(hash % (uint64_t)s->members));
 }
 
 /* Adds `r` to the records for each rank that keeps a bin which `r` intersects. */
@@ -177,7 +180,7 @@ static int sharing_post(sharing *s, const record *r)
         s->marks[keeper] = true;
         marked++;
         error = share_append(&s->out[keeper], r);
-    } while (error == 0 && marked < s->ranks && ferry_region_next(&range, &bin));
+    } while (error == 0 && marked < s->members && ferry_region_next(&range, &bin));
     return error;
 }
 
@@ -369,7 +372,12 @@ int fy_floorplan_share(ferry *f, int error, const ferry_floorplan *own, const fe
                        ferry_floorplan *out)
 {
     ferry_floorplan plan = {0};
-    sharing s = {.f = f, .own = own, .near = near, .ranks = ferry_ranks(f), .rank = ferry_rank(f)};
+    sharing s = {.f = f,
+                 .own = own,
+                 .near = near,
+                 .ranks = ferry_ranks(f),
+                 .members = ferry_member_count(f),
+                 .rank = ferry_rank(f)};
     s.out = fy_calloc((size_t)s.ranks, sizeof *s.out);
     s.marks = fy_calloc((size_t)s.ranks, sizeof *s.marks);
     fy_exchange_begin(&s.exchange, f);

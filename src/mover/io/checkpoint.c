@@ -16,6 +16,7 @@
 #include <ferry/mover_file.h>
 
 #include "base/alloc.h"
+#include "mover/bind/link.h"
 #include "mover/geometry/fail.h"
 #include "mover/geometry/tree.h"
 #include "mover/io/disk.h"
@@ -120,7 +121,7 @@ static int write_blocks(writing *w, int fd, void *dense)
     return error;
 }
 
-/* Writes this rank's part; on rank 0 the header too. */
+/* Writes this rank's part; the first member writes the header too. */
 static int write_part(void *arg, int fd, const char *path, uint64_t number)
 {
     writing *w = arg;
@@ -144,9 +145,10 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
                                    .file_bytes = w->file_bytes};
     memcpy(header.magic, FY_CHECKPOINT_MAGIC, sizeof header.magic);
     header.check = fy_checksum(&header, offsetof(fy_checkpoint_header, check));
-    if (error == 0 && ferry_rank(x->f) == 0)
+    const bool first = fy_mover_place(x->f) == 0;
+    if (error == 0 && first)
         error = fy_disk_write(fd, &header, sizeof header, 0);
-    if (error == 0 && ferry_rank(x->f) == 0)
+    if (error == 0 && first)
         error = fy_disk_resize(fd, w->file_bytes);
     return error == FERRY_ESYSTEM ? refused(x->f, "write", path) : error;
 }

@@ -180,8 +180,8 @@ static int check_cover(const ferry_xarray *x, ferry_region hull)
     const int ranks = ferry_ranks(x->f);
     if (x->blocks.numbers == NULL)
         return ferry_floorplan_check(x->f, &x->blocks, ranks, hull, rules);
-    ferry_region part =
-        ferry_floorplan_part(hull, ferry_floorplan_parts(hull, ranks), ferry_rank(x->f));
+    ferry_region part = ferry_floorplan_part(
+        hull, ferry_floorplan_parts(hull, ferry_member_count(x->f)), fy_mover_place(x->f));
     const ferry_regions near = {.items = &part, .count = !ferry_region_is_empty(part)};
     ferry_floorplan known;
     int error = ferry_floorplan_share(x->f, &x->blocks, &near, &known);
@@ -223,7 +223,7 @@ int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dat
     return fy_dataset_write(error, x, path, &set, NULL, "dataset");
 }
 
-/* On rank 0: finds the place of the array in the file. */
+/* On the first member: finds the place of the array in the file. */
 static int dataset_find(ferry *f, int fd, const char *path, const fy_dataset *set,
                         size_t element_bytes, uint64_t *offset)
 {
@@ -271,14 +271,15 @@ int ferry_dataset_read(const char *path, const ferry_dataset *dataset, ferry_xar
     fy_dataset set;
     uint64_t offset = 0;
     int fd = -1;
+    const int root = ferry_member_rank(x->f, 0);
     int error = init(&set, x, dataset);
     if (error == 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         error = fy_disk_refused(x->f, "dataset", "open", path);
-    if (error == 0 && ferry_rank(x->f) == 0)
+    if (error == 0 && ferry_rank(x->f) == root)
         error = dataset_find(x->f, fd, path, &set, x->element_bytes, &offset);
     error = fy_mover_agree(x->f, error);
     if (error == 0)
-        error = ferry_broadcast(x->f, 0, &offset, sizeof offset);
+        error = ferry_broadcast(x->f, root, &offset, sizeof offset);
     if (error == 0)
         error = fy_mover_agree(x->f, read_part(fd, path, &set, x, offset));
     if (fd >= 0)

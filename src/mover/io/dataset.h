@@ -1,8 +1,8 @@
 /* Dataset: an xarray's values as one array in an HDF5 file.
  *
- * The plug-in "hdf5" (port/plugin.h) uses the HDF5 library, and rank 0 alone calls it. It makes a
- * file with room for the values, or finds their place in a file. The values are contiguous there.
- * So every rank reads and writes its part without the library. */
+ * The plug-in "hdf5" (port/plugin.h) uses the HDF5 library, and the first member alone calls it. It
+ * makes a file with room for the values, or finds their place in a file. The values are contiguous
+ * there. So every rank reads and writes its part without the library. */
 #ifndef FY_MOVER_DATASET_H
 #define FY_MOVER_DATASET_H
 

@@ -106,7 +106,7 @@ static int name_file(ferry *f, const char *who, const char *temporary, const cha
     return 0;
 }
 
-/* Creates the file on rank 0. First removes one that a crash has left. */
+/* Creates the file on the first member. First removes one that a crash has left. */
 static int disk_create(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t *number)
 {
     (void)unlink(path);
@@ -133,7 +133,8 @@ static int disk_fill(ferry *f, const char *path, const fy_disk_writer *writer, u
 
 int fy_disk_replace(ferry *f, int error, const char *path, const fy_disk_writer *writer)
 {
-    bool first = ferry_rank(f) == 0;
+    const int root = ferry_member_rank(f, 0);
+    const bool first = ferry_rank(f) == root;
     uint64_t number = 0;
     char *temporary = fy_malloc(strlen(path) + 5);
     if (error == 0 && temporary == NULL)
@@ -145,7 +146,7 @@ int fy_disk_replace(ferry *f, int error, const char *path, const fy_disk_writer 
         error = disk_create(f, temporary, writer, &number);
     error = fy_mover_agree(f, error);
     if (error == 0)
-        error = ferry_broadcast(f, 0, &number, sizeof number);
+        error = ferry_broadcast(f, root, &number, sizeof number);
     if (error == 0)
         error = fy_mover_agree(f, disk_fill(f, temporary, writer, number));
     if (error == 0)

@@ -25,8 +25,8 @@ int fy_disk_copy(const ferry_grid *target, const ferry_grid *source, ferry_regio
 /* How a file is made. Each function returns an error of its rank, with its message. */
 typedef struct fy_disk_writer {
     const char *who;
-    /* On rank 0: makes the file `path`, which does not exist. `*number` goes to all ranks. NULL: an
-     * empty file, and 0. */
+    /* On the first member: makes the file `path`, which does not exist. `*number` goes to all
+     * ranks. NULL: an empty file, and 0. */
     int (*create)(void *arg, const char *path, uint64_t *number);
     /* On each rank: writes its part, which is then forced to disk. */
     int (*fill)(void *arg, int fd, const char *path, uint64_t number);

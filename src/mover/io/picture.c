@@ -129,15 +129,17 @@ typedef struct part {
     uint64_t offset;
 } part;
 
-/* Makes this rank's part of the index. The first rank's has the head, the last rank's the end. */
+/* Makes this rank's part of the index. That of the first member has the
+ * head, that of the last one the end. */
 static int print_part(const ferry_xarray *x, const char *path, const ferry_region *hull,
                       const ferry_vtk *picture, part *out)
 {
     const char *slash = strrchr(path, '/');
+    const int place = fy_mover_place(x->f);
     FILE *text = open_memstream(&out->text, &out->bytes);
     if (text == NULL)
         return fy_mover_fail(x->f, FERRY_ENOMEM, "vtk_write: no memory");
-    if (ferry_rank(x->f) == 0) {
+    if (place == 0) {
         print_head(text, "PImageData", hull, picture);
         fprintf(text, "<PCellData Scalars=\"%s\">\n", picture_name(picture));
         print_array(text, x, picture, "PDataArray", "");
@@ -149,7 +151,7 @@ static int print_part(const ferry_xarray *x, const char *path, const ferry_regio
         fprintf(text, "\" Source=\"%s_%" PRId32 ".vti\"/>\n", slash != NULL ? slash + 1 : path,
                 x->local[i]);
     }
-    if (ferry_rank(x->f) == ferry_ranks(x->f) - 1)
+    if (place == ferry_member_count(x->f) - 1)
         fprintf(text, "</PImageData>\n</VTKFile>\n");
     const bool failed = ferror(text) != 0;
     return fclose(text) != 0 || failed

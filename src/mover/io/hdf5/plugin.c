@@ -1,5 +1,5 @@
-/* The plug-in ferry-hdf5.so, which calls the HDF5 library for rank 0. Each call opens the file, and
- * leaves nothing open.
+/* The plug-in ferry-hdf5.so, which calls the HDF5 library for the first member. Each call
+ * opens the file, and leaves nothing open.
  *
  * With a damaged file the library may crash or never return. After a full disk it crashes when the
  * process exits. So each call runs in a child process, which sends the result through a pipe. If
