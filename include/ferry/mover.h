@@ -195,9 +195,9 @@ FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_t
 
 /* Returns when all data for this rank have arrived and all data of this rank have been taken. If
  * nothing was started, it returns immediately. FERRY_EPEER: a rank that the mover connects with
- * this one, directly or over others, has died. The mover is lost on all these ranks: the targets
- * are undefined, and it can only be freed. [app thread, not in handlers | polls | may block]
- * kelp-data-mover.txt 2 (wait). */
+ * this one, directly or over others, has died, or has freed the mover without this movement. The
+ * mover is lost on all these ranks: the targets are undefined, and it can only be freed. [app
+ * thread, not in handlers | polls | may block] kelp-data-mover.txt 2 (wait). */
 FERRY_API FERRY_MUST_USE int ferry_mover_wait(ferry_mover *mover);
 
 /* As ferry_mover_wait, but if that would wait, it does what can be done now and returns

@@ -8,9 +8,11 @@
  * is as if a rank had died. So no rank waits for a frame that never comes, and ranks that share no
  * copy do not wait for each other.
  *
- * The channels belong to the source of a link. The target may still read them after the source has
- * seen that the last movement was taken. So a target that frees the mover, or binds it again, sends
- * FY_MOVER_DONE. The source frees the channels when all targets have sent this or FY_MOVER_LOST. */
+ * A rank that frees the mover, or binds it again, sends its neighbours FY_MOVER_DONE. If one of
+ * them waits for a movement that this rank has not started, that movement fails. The channels
+ * belong to the source of a link. The target may still read them after the source has seen that the
+ * last movement was taken. So the source frees the channels when all targets have sent
+ * FY_MOVER_DONE or FY_MOVER_LOST. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,21 +293,24 @@ static int handshake_all(ferry_mover *m)
     return error;
 }
 
-/* The first end whose handshake has not come; NULL: all have come. */
-static const fy_link_end *waits_for(const fy_bound *bound)
-{
-    const fy_direction *directions[] = {&bound->in, &bound->out};
-    for (int way = 0; way < 2; way++)
-        for (size_t i = 0; i < directions[way]->end_count; i++)
-            if (!directions[way]->ends[i].has_handshake)
-                return &directions[way]->ends[i];
-    return NULL;
-}
-
 static bool is_dead(ferry *f, int rank)
 {
     fy_port *port = fy_port_of(f);
     return port->ops->members.peer(port, rank) != FY_PEER_ALIVE;
+}
+
+/* The first end whose handshake has not come, with `dead` the first of a dead rank. NULL: there is
+ * none. */
+static const fy_link_end *waits_for(const ferry_mover *m, bool dead)
+{
+    const fy_direction *directions[] = {&m->bound.in, &m->bound.out};
+    for (int way = 0; way < 2; way++)
+        for (size_t i = 0; i < directions[way]->end_count; i++) {
+            const fy_link_end *end = &directions[way]->ends[i];
+            if (!end->has_handshake && (!dead || is_dead(m->plan.f, end->rank)))
+                return end;
+        }
+    return NULL;
 }
 
 /* Sets the message of an error that came while this rank waited for handshakes. */
@@ -334,9 +339,10 @@ int fy_mover_handshake(ferry_mover *m)
     if (error)
         mover_lose(m, ferry_rank(m->plan.f), error);
     take_pending(m);
-    while (m->run.error == 0 && (end = waits_for(&m->bound)) != NULL) {
+    /* A living neighbour may have given up because of a dead one. So the dead one may be any. */
+    while (m->run.error == 0 && waits_for(m, false) != NULL) {
         (void)ferry_wait(m->plan.f, FY_LOOK_NS);
-        if (!end->has_handshake && is_dead(m->plan.f, end->rank))
+        if ((end = waits_for(m, true)) != NULL)
             mover_lose(m, end->rank, FERRY_EPEER);
     }
     return handshake_explain(m);
@@ -354,8 +360,22 @@ static size_t readers_left(fy_retired *retired, int source)
     return left;
 }
 
-/* Notes that `source` no longer reads its channel. Frees the channels when no target does. */
-void fy_done_take(ferry *f, int source, uint64_t name)
+/* Notes that `source` starts no more movements of this round. A movement that waits for it never
+ * ends otherwise. */
+static void mark_over(ferry_mover *m, int source)
+{
+    fy_link_end *ends[] = {fy_direction_find(&m->bound.in, source),
+                           fy_direction_find(&m->bound.out, source)};
+    for (int way = 0; way < 2; way++)
+        if (ends[way] != NULL)
+            ends[way]->is_over = true;
+    if (m->run.in_flight && fy_mover_lost_peer(m))
+        fy_movers_news(m->plan.f);
+}
+
+/* Notes that `source` no longer uses its links. Frees the channels when no target reads them.
+ * Returns the mover of that name, or NULL. */
+static ferry_mover *release_links(ferry *f, int source, uint64_t name)
 {
     fy_movers *movers = fy_movers_of(f);
     for (fy_retired **at = &movers->retired; *at != NULL; at = &(*at)->next) {
@@ -367,29 +387,49 @@ void fy_done_take(ferry *f, int source, uint64_t name)
             (void)ferry_free(f, retired->channels);
             free(retired);
         }
-        return;
+        return NULL;
     }
     ferry_mover *m = fy_movers_find(movers, number_of(name));
-    if (m != NULL && m->round == round_of(name) && m->bound.retired != NULL)
+    if (m == NULL || m->round != round_of(name))
+        return NULL;
+    if (m->bound.retired != NULL)
         (void)readers_left(m->bound.retired, source);
+    return m;
+}
+
+void fy_done_take(ferry *f, int source, uint64_t name)
+{
+    ferry_mover *m = release_links(f, source, name);
+    if (m != NULL)
+        mark_over(m, source);
 }
 
 void fy_loss_take(ferry *f, int source, uint64_t name, int error)
 {
-    fy_done_take(f, source, name);
-    ferry_mover *m = fy_movers_find(fy_movers_of(f), number_of(name));
-    if (m != NULL && m->round == round_of(name))
+    ferry_mover *m = release_links(f, source, name);
+    if (m != NULL)
         mover_lose(m, source, error < 0 ? error : FERRY_EINVAL);
+}
+
+/* Tells each neighbour once that this rank no longer uses their links, unless they know. */
+static void tell_done(const ferry_mover *m)
+{
+    const uint64_t name = fy_mover_name(m->number, m->round);
+    const fy_direction *directions[] = {&m->bound.in, &m->bound.out};
+    for (int way = 0; way < 2 && !m->run.told_loss; way++)
+        for (size_t i = 0; i < directions[way]->end_count; i++) {
+            const fy_link_end *end = &directions[way]->ends[i];
+            const bool told = way == 1 && fy_direction_find(&m->bound.in, end->rank) != NULL;
+            if (end->has_handshake && !told)
+                (void)fy_mover_tell(m->plan.f, end->rank, FY_MOVER_DONE, name, 0);
+        }
 }
 
 void fy_mover_disconnect(ferry_mover *m)
 {
     ferry *f = m->plan.f;
     fy_movers *movers = fy_movers_of(f);
-    const uint64_t name = fy_mover_name(m->number, m->round);
-    for (size_t i = 0; i < m->bound.in.end_count && !m->run.told_loss; i++)
-        if (m->bound.in.ends[i].has_handshake && m->bound.in.ends[i].channel != NULL)
-            (void)fy_mover_tell(f, m->bound.in.ends[i].rank, FY_MOVER_DONE, name, 0);
+    tell_done(m);
     fy_retired *retired = m->bound.retired;
     if (retired == NULL)
         return;

@@ -64,6 +64,7 @@ typedef struct fy_link_end {
     size_t arrived_bytes;   /* in, by messages: bytes of the next movement that have come */
     uint64_t hash;          /* of its copies, the same at the other end */
     bool has_handshake;     /* the other end's handshake has come */
+    bool is_over;           /* its rank starts no more movements */
     fy_mover_offer *offers; /* in: the source's grids, until binding is over */
     size_t offer_count;
 } fy_link_end;

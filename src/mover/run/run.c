@@ -254,24 +254,36 @@ int fy_mover_advance(ferry_mover *m)
     return count;
 }
 
-static bool waits_for_gone(ferry *f, const fy_direction *direction)
+/* Whether the rank of an end starts no more movements. */
+static bool has_gone(ferry *f, const fy_link_end *end)
 {
-    for (size_t i = 0; i < direction->left_count; i++)
-        if (ferry_peer_is_gone(f, direction->ends[direction->left[i]].rank))
-            return true;
-    return false;
+    return end->is_over || ferry_peer_is_gone(f, end->rank);
+}
+
+/* Whether the movement waits for a rank that has gone. An ordered movement keeps the ends whose
+ * data have come until all have. */
+static bool needs_gone(const ferry_mover *m)
+{
+    const fy_direction *in = &m->bound.in, *out = &m->bound.out;
+    bool needs = false;
+    for (size_t i = 0; i < in->left_count && !needs; i++) {
+        const fy_link_end *end = &in->ends[in->left[i]];
+        needs = has_gone(m->plan.f, end) && !link_arrived(m->run.epoch, end);
+    }
+    for (size_t i = 0; i < out->left_count && !needs; i++)
+        needs = has_gone(m->plan.f, &out->ends[out->left[i]]);
+    return needs && !fy_mover_is_done(m);
 }
 
 bool fy_mover_lost_peer(ferry_mover *m)
 {
-    if (fy_mover_is_done(m) ||
-        (!waits_for_gone(m->plan.f, &m->bound.in) && !waits_for_gone(m->plan.f, &m->bound.out)))
+    if (!needs_gone(m))
         return false;
     /* Counters that the rank changed before it went still count. */
     (void)fy_mover_advance(m);
-    if (!fy_mover_is_done(m))
+    if (needs_gone(m))
         m->run.error = FERRY_EPEER;
-    return true;
+    return fy_mover_is_done(m);
 }
 
 bool fy_mover_would_miss(ferry_mover *m)
@@ -326,7 +338,8 @@ static int report(const ferry_mover *m)
     if (m->run.error == 0 || m->run.error == FERRY_EPEER)
         return m->run.error == 0 ? 0
                                  : fy_fail(m->plan.f, m->run.error,
-                                           "mover: a rank that it needs is dead or has left");
+                                           "mover: a rank that it needs is dead, has left, or has "
+                                           "freed the mover without this movement");
     return fy_fail(m->plan.f, m->run.error,
                    "mover: it is lost: binding it, moving, or following blocks to new owners "
                    "failed here or on a rank that it connects");

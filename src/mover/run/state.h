@@ -63,7 +63,7 @@ typedef enum fy_mover_frame {
     FY_MOVER_WAKE,      /* the counters have moved */
     FY_MOVER_ASK,       /* words: mover; data: pairs, or entries of blocks that change owners */
     FY_MOVER_LOST, /* words: mover, error; the mover has failed on the sender, which uses no link */
-    FY_MOVER_DONE, /* words: mover; the sender no longer uses the channel of its link in */
+    FY_MOVER_DONE, /* words: mover; the sender no longer uses its links, and starts no movement */
     FY_MOVER_POST, /* words: exchange, round, error; data */
 } fy_mover_frame;
 
@@ -118,8 +118,8 @@ int fy_mover_advance(ferry_mover *m);
 /* Whether the movement has ended. */
 bool fy_mover_is_done(const ferry_mover *m);
 
-/* Whether a movement in flight waited for a rank that is dead or has left. Then the movement has
- * ended: with FERRY_EPEER, if that rank had not done its part. */
+/* Whether a movement in flight waited for a rank that is dead, has left or has freed the mover.
+ * Then the movement has ended: with FERRY_EPEER, if that rank had not done its part. */
 bool fy_mover_lost_peer(ferry_mover *m);
 
 /* Tells the neighbours, once, that the mover has failed on this rank. Otherwise they would wait for
