@@ -22,16 +22,34 @@ bool fy_mover_any_dead(ferry *f)
     return false;
 }
 
-int fy_mover_agree(ferry *f, int error)
+int fy_mover_agree_on(ferry *f, int error, uint32_t *number)
 {
-    /* The largest error, and the rank that has it. */
-    uint64_t worst = error == 0 ? 0 : (uint64_t)-error << 32 | (uint32_t)ferry_rank(f);
-    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &worst, &worst, 1);
-    int theirs = -(int)(worst >> 32);
+    /* The largest error, with the rank that has it, and the largest number. */
+    uint64_t all[2] = {error == 0 ? 0 : (uint64_t)-error << 32 | (uint32_t)ferry_rank(f), *number};
+    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, all, all, 2);
+    int theirs = -(int)(all[0] >> 32);
+    if (lost == 0)
+        *number = (uint32_t)all[1];
     if (error || lost || theirs == 0)
         return error ? error : lost;
-    return fy_fail(f, theirs, "the call failed on rank %d: %s", (int)(uint32_t)worst,
+    return fy_fail(f, theirs, "the call failed on rank %d: %s", (int)(uint32_t)all[0],
                    ferry_strerror(theirs));
+}
+
+int fy_mover_agree(ferry *f, int error)
+{
+    uint32_t none = 0;
+    return fy_mover_agree_on(f, error, &none);
+}
+
+/* As fy_mover_agree, while all ranks bind `m`, which may be NULL on some. The mover gets one number
+ * on all. After a death they may have counted different numbers of movers before. */
+static int agree_to_bind(ferry *f, ferry_mover *m, int error)
+{
+    uint32_t next = fy_movers_of(f)->next;
+    int failed = fy_mover_agree_on(f, error, &next);
+    int named = next == fy_movers_of(f)->next ? 0 : fy_movers_rename(f, m, next);
+    return failed ? failed : named;
 }
 
 static int connect(ferry_mover *m)
@@ -109,10 +127,10 @@ int fy_mover_link(ferry_mover *m)
 static int bind_finish(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
                        ferry_mover **out)
 {
-    const uint32_t number = m != NULL ? m->number : fy_movers_of(f)->next - 1;
     const bool agrees = options != NULL && options->check;
     if (agrees)
-        error = fy_mover_agree(f, error);
+        error = agree_to_bind(f, m, error);
+    const uint32_t number = m != NULL ? m->number : fy_movers_of(f)->next - 1;
     if (error == 0) {
         error = fy_mover_link(m);
         if (agrees)
@@ -199,7 +217,7 @@ static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *
     int all = ferry_ranks(m->plan.f);
     int64_t *asked = fy_calloc((size_t)all, sizeof *asked);
     /* First all ranks agree that each has the memory for the reduction, a word per rank. */
-    error = fy_mover_agree(m->plan.f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
+    error = agree_to_bind(m->plan.f, m, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
         for (size_t i = 0; i < near->end_count; i++)
             asked[near->ends[i].rank] = 1;
@@ -248,7 +266,7 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
     fy_direction *far = m == NULL ? NULL : ghosts->back ? &m->bound.in : &m->bound.out;
     if (error == 0)
         error = fy_ghosts_take(&m->plan, &m->bound, ghosts, near);
-    error = m == NULL ? fy_mover_agree(f, error) : count_asks(m, near, error, &count);
+    error = m == NULL ? agree_to_bind(f, m, error) : count_asks(m, near, error, &count);
     if (error == 0) {
         error = mover_exchange(m, near, count);
         if (error == 0)

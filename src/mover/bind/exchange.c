@@ -24,7 +24,10 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
     int64_t *counts = fy_calloc((size_t)ranks, sizeof *counts);
     if (error == 0 && counts == NULL)
         error = fy_mover_no_memory(x->f, FERRY_ENOMEM, "exchange with other ranks");
-    int failed = fy_mover_agree(x->f, error);
+    /* After a death ranks may have counted different numbers of exchanges. */
+    int failed = fy_mover_agree_on(x->f, error, &x->number);
+    if (fy_movers_of(x->f)->next_exchange <= x->number)
+        fy_movers_of(x->f)->next_exchange = x->number + 1;
     for (int r = 0; r < ranks && failed == 0; r++)
         counts[r] = asked[r];
     if (failed == 0)

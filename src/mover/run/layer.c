@@ -230,6 +230,15 @@ int fy_movers_enter(ferry_mover *m)
     return error;
 }
 
+int fy_movers_rename(ferry *f, ferry_mover *m, uint32_t next)
+{
+    fy_movers *movers = fy_movers_of(f);
+    if (m != NULL)
+        fy_movers_leave(m);
+    movers->next = m != NULL ? next - 1 : next;
+    return m != NULL ? fy_movers_enter(m) : 0;
+}
+
 bool fy_arrays_have(fy_arrays arrays, const ferry_xarray *x)
 {
     for (size_t i = 0; i < arrays.count; i++)

@@ -82,6 +82,10 @@ static inline void fy_movers_news(ferry *f)
 int fy_movers_enter(ferry_mover *m);
 void fy_movers_leave(ferry_mover *m);
 
+/* Gives `m`, the last mover that was entered, the number before `next`, which becomes the next one.
+ * `m` NULL: it could not be entered. FERRY_ENOMEM. */
+int fy_movers_rename(ferry *f, ferry_mover *m, uint32_t next);
+
 /* Xarrays with one floor plan. Their blocks change owners together. */
 typedef struct fy_arrays {
     ferry_xarray *const *items;
