@@ -202,7 +202,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
 
 void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about)
 {
-    fy_op_record *record = find_pending(f, op);
+    fy_op_record *record = fy_op_find(f, op);
     if (record == NULL)
         return;
     record->receipt.handler = about->handler;
@@ -271,7 +271,8 @@ void fy_op_queue_event(ferry *f, fy_op_record *record)
 
 void fy_op_submitted(ferry *f, uint32_t op)
 {
-    fy_op_record *record = find_pending(f, op);
+    /* If the call had to wait for room, the timeout may have passed meanwhile. */
+    fy_op_record *record = fy_op_find(f, op);
     if (record == NULL || record->callbacks[FERRY_SUBMITTED] == NULL)
         return;
     record->submitted_due = true;
