@@ -152,7 +152,7 @@ typedef enum ferry_relation {
 /* One entry of a motion plan: copies region `from` of block `source` to region `to` of block
  * `target`. Axis d of `to` runs along axis[d] of `from`. In FERRY_REFINE and FERRY_COARSEN the
  * coarse cells are aligned to multiples of the ratio in the finer region's coordinates, and the low
- * corners correspond. Ratios are given per axis of `to`. */
+ * corners correspond. Ratios are given per axis of `to`; in FERRY_PLAIN each is 1. */
 typedef struct ferry_plan_entry {
     int32_t source, target;
     ferry_region from, to;

@@ -284,7 +284,9 @@ int ferry_conversion_find(ferry *f, int from, int to, int *conversion)
 {
     fy_cells *c = fy_cells_of(f);
     int ranks = ferry_ranks(f);
-    if (from < 0 || from >= ranks || to < 0 || to >= ranks || conversion == NULL)
+    if (conversion == NULL)
+        return fy_fail(f, FERRY_EINVAL, "conversion_find: the result is missing");
+    if (from < 0 || from >= ranks || to < 0 || to >= ranks)
         return fy_fail(f, FERRY_EINVAL, "conversion_find: ranks %d and %d; there are 0..%d", from,
                        to, ranks - 1);
     uint8_t a, b;

@@ -322,7 +322,7 @@ int fy_read_sized(ferry *f, const char *who, const void *given, void *out, size_
 int fy_write_sized(ferry *f, const char *who, void *out, const void *from, size_t size_bytes)
 {
     int error = fy_sized_write(who, out, from, size_bytes);
-    return error == 0 ? 0 : fy_fail(f, error, "%s", fy_error_text());
+    return error == 0 || f == NULL ? error : fy_fail(f, error, "%s", fy_error_text());
 }
 
 const char *ferry_error_message(const ferry *f)

@@ -271,6 +271,8 @@ static void test_transtab_between_equals(void **state)
     (void)state;
     int conversion;
     assert_int_equal(ferry_conversion_find(job.f[0], 0, 1, &conversion), 0);
+    assert_int_equal(ferry_conversion_find(job.f[0], 0, 1, NULL), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(job.f[0]), "conversion_find: the result is missing");
     assert_true(conversion == 0 || conversion == (FROM_BIG | TO_BIG));
     assert_int_equal(ferry_conversion_find(job.f[0], 0, 2, &conversion), FERRY_EINVAL);
     assert_int_equal(ferry_conversion_find(job.f[0], 0, 1, NULL), FERRY_EINVAL);

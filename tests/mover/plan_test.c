@@ -299,6 +299,11 @@ static void test_plan_intersect_moves_each_point_once(void **state)
     assert_int_equal(ferry_plan_set(&ab, 0, &elsewhere), 0);
     assert_int_equal(ferry_plan_account(&ab, &a, &b, &stats), FERRY_EINVAL);
     assert_string_equal(ferry_error_message(NULL), "plan_account: entry 0: no target block 4");
+    assert_int_equal(ferry_plan_account(&(ferry_plan){0}, &a, &b, NULL), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(NULL), "plan_account: ferry_plan_stats: it is NULL");
+    stats = (ferry_plan_stats){0};
+    assert_int_equal(ferry_plan_account(&(ferry_plan){0}, &a, &b, &stats), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "its size is 0, expected"));
     assert_int_equal(ferry_plan_set(&ab, 0, &first), 0);
     ferry_plan_entry *composed = read_entries(&ac);
     for (size_t i = 0; i < ac.count; i++) {

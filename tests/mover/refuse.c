@@ -225,6 +225,37 @@ static void bad_ghosts(ferry *f)
     CHECK(ferry_mover_free(m) == 0);
 }
 
+static void says(ferry *f, int error, const char *text)
+{
+    CHECK(error == FERRY_EINVAL);
+    CHECK(strstr(ferry_error_message(f), text) != NULL);
+}
+
+/* Pointers that are missing, on all ranks. */
+static void missing(ferry *f)
+{
+    const ferry_region cell = ferry_region_sized(1, (int64_t[]){1});
+    const ferry_point none = ferry_point_all(0);
+    ferry_floorplan blocks = {.dims = 1};
+    ferry_grid grid = ferry_grid_over(cell, 8, NULL);
+    ferry_plan plan = {0};
+    ferry_xarray *x;
+    ferry_mover *m;
+    CHECK(ferry_floorplan_add(&blocks, cell, ferry_rank(f)) == 0);
+    says(f, ferry_xarray_create_over(f, &blocks, 8, none, NULL, &x), "grids is NULL");
+    says(f, ferry_xarray_create_over(f, &blocks, 8, none, &grid, &x), "not at NULL");
+    says(f, ferry_grid_alloc(f, cell, 0, &grid), "elements of 0 bytes, expected");
+    blocks.blocks[0].owner = 0;
+    CHECK(ferry_xarray_create(f, &blocks, 8, none, &x) == 0);
+    says(f, ferry_xarray_remap(x, NULL), "owners is NULL");
+    says(f, ferry_mover_bind(f, NULL, x, x, NULL, &m), "plan is NULL");
+    says(f, ferry_mover_bind(f, &plan, NULL, x, NULL, &m), "source is NULL");
+    says(f, ferry_mover_bind(f, &plan, x, NULL, NULL, &m), "target is NULL");
+    says(f, ferry_mover_bind(f, &plan, x, x, NULL, NULL), "out is NULL");
+    ferry_xarray_destroy(x);
+    ferry_floorplan_fini(&blocks);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
@@ -233,6 +264,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_handler handler;
     ferry_user_data_set(f, &gone);
     CHECK(ferry_handler_register(f, "let_go", let_go, &handler) == 0);
+    missing(f);
     mistakes(f);
     if (ferry_ranks(f) > 1)
         ways(f);

@@ -201,7 +201,14 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_bind: not allowed inside a handler or callback");
     ferry_mover *m;
+    const char *missing = plan == NULL     ? "plan"
+                          : source == NULL ? "source"
+                          : target == NULL ? "target"
+                          : out == NULL    ? "out"
+                                           : NULL;
     int error = mover_make(f, &fy_regions_form, options, &m);
+    if (error == 0 && missing != NULL)
+        error = fy_fail(f, FERRY_EINVAL, "mover_bind: %s is NULL", missing);
     if (error == 0) {
         m->plan.source = source;
         m->plan.target = target;

@@ -22,6 +22,9 @@ static int remap_check(const ferry_xarray *x, const int32_t *owners)
                              "xarray_remap: the blocks are objects, which ferry_object_move moves");
     if (fy_mover_any_in_flight(x->f, self))
         return fy_mover_fail(x->f, FERRY_ESTATE, "xarray_remap: a mover is in flight");
+    if (owners == NULL && x->blocks.count > 0)
+        return fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: owners is NULL, expected %zu ranks",
+                             x->blocks.count);
     for (size_t i = 0; i < x->blocks.count; i++)
         if ((x->blocks.numbers == NULL || x->blocks.blocks[i].owner == ferry_rank(x->f)) &&
             (owners[i] < 0 || owners[i] >= ferry_ranks(x->f)))

@@ -87,17 +87,24 @@ int ferry_xarray_create_over(ferry *f, const ferry_floorplan *blocks, size_t ele
     if (error)
         return error;
     x->borrowed = true;
+    if (grids == NULL && x->local_count > 0) {
+        error = fy_mover_fail(f, FERRY_EINVAL, "xarray: grids is NULL, expected %zu grids",
+                              x->local_count);
+        ferry_xarray_destroy(x);
+        return error;
+    }
     for (size_t i = 0; i < x->local_count; i++) {
         x->grids[i] = grids[i];
         ferry_region wanted = with_ghosts(x, i);
         if (ferry_region_equal(wanted, grids[i].region) &&
             grids[i].element_bytes == element_bytes && grids[i].data != NULL)
             continue;
-        error = fy_mover_fail(f, FERRY_EINVAL,
-                              "xarray: grid %zu has %s with elements of %zu bytes, block %d wants "
-                              "%s with %zu",
-                              i, fy_region_show(&grids[i].region).text, grids[i].element_bytes,
-                              x->local[i], fy_region_show(&wanted).text, element_bytes);
+        error =
+            fy_mover_fail(f, FERRY_EINVAL,
+                          "xarray: grid %zu has %s with elements of %zu bytes at %p, block %d "
+                          "wants %s with %zu, not at NULL",
+                          i, fy_region_show(&grids[i].region).text, grids[i].element_bytes,
+                          grids[i].data, x->local[i], fy_region_show(&wanted).text, element_bytes);
         ferry_xarray_destroy(x);
         return error;
     }

@@ -20,7 +20,9 @@ int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes, ferry_
 {
     uint64_t size = ferry_region_size(region);
     if (size == 0 || element_bytes == 0)
-        return fy_mover_fail(f, FERRY_EINVAL, "grid: region %s of elements of %zu bytes is empty",
+        return fy_mover_fail(f, FERRY_EINVAL,
+                             "grid: region %s with elements of %zu bytes, expected at least one "
+                             "point, and 1 byte or more",
                              fy_region_show(&region).text, element_bytes);
     if (size > PTRDIFF_MAX / element_bytes)
         return fy_mover_fail(f, FERRY_ENOMEM, "grid: region %s of elements of %zu bytes is too big",
@@ -47,8 +49,10 @@ int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
                              fy_region_show(&target->region).text,
                              fy_region_show(&source->region).text);
     if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
-        return fy_mover_fail(NULL, FERRY_EINVAL, "grid: elements of %zu and %zu bytes",
-                             target->element_bytes, source->element_bytes);
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "grid: elements of %zu bytes go to elements of %zu; expected equal "
+                             "sizes of 1 byte or more",
+                             source->element_bytes, target->element_bytes);
     int error = fy_plan_check_entry(NULL, copy, 0);
     if (error == 0)
         error = fy_combine_init(&how, operation, target->element_bytes);
