@@ -195,7 +195,8 @@ FERRY_API FERRY_MUST_USE int ferry_cell_receive(ferry *f, ferry_cell cell, void 
 /* Account. */
 
 /* How many parcels of this rank's heap are not freed, whichever rank holds them: for tests, and to
- * find leaks. [app thread, handlers | never blocks] */
+ * find leaks. For each cell of another node that it has read, a rank keeps a copy of the parcel
+ * read last; these copies count too. [app thread, handlers | never blocks] */
 FERRY_API size_t ferry_parcel_count(ferry *f);
 
 #ifdef __cplusplus

@@ -242,8 +242,9 @@ FERRY_API FERRY_MUST_USE int ferry_op_wait(ferry *f, ferry_op *op);
 
 /* Gives up waiting for `*op` and sets it to none. An operation that has not ended fails with
  * FERRY_ECANCELED here. It may still take effect at the target, but nothing is written to this
- * rank's memory any more. If `*op` is none or has ended, nothing changes. FERRY_EINVAL: no such
- * operation. [app thread, handlers | never blocks | does not poll] */
+ * rank's memory any more. If it has ended, its callbacks still report how, and ferry_op_test no
+ * longer can. If `*op` is none, nothing changes. FERRY_EINVAL: no such operation. [app thread,
+ * handlers | never blocks | does not poll] */
 FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 
 /* Requests. */
@@ -289,12 +290,12 @@ FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_
 FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_message *message);
 
 /* Runs `message->handler` on every other rank that the caller knows (member.h) and that has not
- * gone when the message arrives. The handlers see the caller as source. This is no collective.
+ * gone when the message arrives. The handlers' source is the caller. This is no collective.
  * Broadcasts of one rank run in the order sent, unless ranks come or go between them; other
  * requests may overtake them. `track` reports completed when every handler has returned,
- * FERRY_EPEER when a rank that passes the message on has died. FERRY_EAGAIN: docs/limits.md. Else
- * as ferry_request_send. [app thread, handlers | may block outside handlers | polls when it blocks]
- * prema.txt B.2.5. */
+ * FERRY_EPEER when a rank that passes it on has died. FERRY_EAGAIN: docs/limits.md. FERRY_ENOMEM:
+ * docs/messages.md. Else as ferry_request_send. [app thread, handlers | may block outside handlers
+ * | polls when it blocks] prema.txt B.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_message *message,
                                                      const ferry_track *track);
 
