@@ -294,8 +294,10 @@ int ferry_blocks_create(ferry *f, ferry_xarray *const *arrays, size_t count, fer
     fy_movers *movers = fy_movers_of(f);
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "blocks_create: not allowed inside a handler or callback");
-    const uint32_t number = ++movers->next_set;
-    int error = check_arrays(f, arrays, count);
+    /* After a death, or if ranks have joined, ranks have counted different numbers of sets. */
+    uint32_t number = ++movers->next_set;
+    int error = fy_mover_agree_on(f, check_arrays(f, arrays, count), &number);
+    movers->next_set = number;
     if (error == 0 && (error = make_set(f, arrays, count, &set)) != 0)
         error =
             fy_fail(f, error, "blocks_create: no memory for %zu blocks", arrays[0]->blocks.count);
