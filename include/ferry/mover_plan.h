@@ -112,7 +112,8 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_map_grid(ferry_floorplan *plan, fer
                                                       ferry_point ranks);
 
 /* Bisects the blocks' centres recursively: each rank gets blocks that are close together and have a
- * nearly equal sum of `weights` (one per block; NULL: sizes). Also FERRY_ENOMEM. */
+ * nearly equal sum of `weights` (one per block; NULL: sizes). Weights below 0 and NaN count as 0.
+ * FERRY_EINVAL also: their sum is infinite. FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_map_bisect(ferry_floorplan *plan, int ranks,
                                                         const double *weights);
 

@@ -1,5 +1,6 @@
 /* Floor plans: decompositions cover, maps share, weights are followed, and checks name what is
  * wrong. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -259,6 +260,29 @@ static void test_floorplan_calls_say_what_was_wrong(void **state)
     ferry_floorplan_fini(&plan);
 }
 
+/* Goal: weights by which no block can be placed are refused, and no owner changes. */
+static void test_map_refuses_weights(void **state)
+{
+    (void)state;
+    const double wrong[][3] = {{1, INFINITY, 1}, {1e308, 1e308, 1}, {-1, NAN, INFINITY}};
+    const int64_t extent = 30;
+    ferry_floorplan plan;
+    const ferry_region domain = ferry_region_sized(1, &extent);
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(10), &plan), 0);
+    for (int i = 0; i < 3; i++)
+        plan.blocks[i].owner = 7;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(ferry_floorplan_map_bisect(&plan, 2, wrong[i]), FERRY_EINVAL);
+        assert_int_equal(ferry_floorplan_map_curve(&plan, 2, wrong[i]), FERRY_EINVAL);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(plan.blocks[k].owner, 7);
+    }
+    expect_text(ferry_floorplan_map_curve(&plan, 2, wrong[0]),
+                "floorplan_map_curve: the sum of the weights is infinite from block 1 on, which "
+                "has inf; expected a finite sum");
+    ferry_floorplan_fini(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_floorplan_bisection_follows_weight),
         cmocka_unit_test(test_floorplan_bisection_always_makes_its_boxes),
         cmocka_unit_test(test_floorplan_calls_say_what_was_wrong),
+        cmocka_unit_test(test_map_refuses_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Maps: they give each block an owner. */
+#include <float.h>
 #include <stdlib.h>
 
 #include <ferry/mover_plan.h>
@@ -89,9 +90,27 @@ static double sum_of(const shares *s, size_t first, size_t end)
     return sum;
 }
 
-static int shares_init(shares *s, ferry_floorplan *plan, const double *weights)
+/* Refuses weights with an infinite sum: no share of it has a value. */
+static int check_weights(const char *call, const shares *s)
+{
+    double sum = 0;
+    for (size_t i = 0; s->weights != NULL && i < s->plan->count; i++) {
+        sum += weight_of(s, (uint32_t)i);
+        if (sum > DBL_MAX)
+            return fy_mover_fail(NULL, FERRY_EINVAL,
+                                 "%s: the sum of the weights is infinite from block %zu on, which "
+                                 "has %g; expected a finite sum",
+                                 call, i, s->weights[i]);
+    }
+    return 0;
+}
+
+static int shares_init(shares *s, const char *call, ferry_floorplan *plan, const double *weights)
 {
     *s = (shares){.plan = plan, .weights = weights};
+    int error = check_weights(call, s);
+    if (error)
+        return error;
     s->items = fy_calloc(plan->count + 1, sizeof *s->items);
     for (size_t i = 0; s->items != NULL && i < plan->count; i++)
         s->items[i].number = (uint32_t)i;
@@ -129,7 +148,7 @@ int ferry_floorplan_map_curve(ferry_floorplan *plan, int ranks, const double *we
     shares s;
     int error = check_map("floorplan_map_curve", plan, ranks);
     if (error == 0)
-        error = shares_init(&s, plan, weights);
+        error = shares_init(&s, "floorplan_map_curve", plan, weights);
     if (error)
         return error;
     ferry_region hull = hull_of(plan);
@@ -187,7 +206,7 @@ int ferry_floorplan_map_bisect(ferry_floorplan *plan, int ranks, const double *w
     shares s;
     int error = check_map("floorplan_map_bisect", plan, ranks);
     if (error == 0)
-        error = shares_init(&s, plan, weights);
+        error = shares_init(&s, "floorplan_map_bisect", plan, weights);
     if (error)
         return error;
     bisect(&s, 0, plan->count, 0, ranks);
