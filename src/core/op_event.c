@@ -163,15 +163,21 @@ int ferry_op_state(ferry *f, ferry_op op)
     return record->state == FY_OP_DONE ? FERRY_OP_ENDED : FERRY_OP_PENDING;
 }
 
-int ferry_op_test(ferry *f, ferry_op *op)
+static __attribute__((cold)) int none_given(ferry *f, const char *call)
+{
+    return fy_fail(f, FERRY_EINVAL, "%s: no operation given", call);
+}
+
+/* As ferry_op_test, for the call with that name. */
+static int op_take(ferry *f, ferry_op *op, const char *call)
 {
     if (op == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_test: no operation given");
+        return none_given(f, call);
     if (op->word == 0)
         return 0;
     fy_op_record *record = fy_op_find_handle(f, *op);
     if (record == NULL)
-        return no_operation(f, "op_test", *op);
+        return no_operation(f, call, *op);
     if (record->state != FY_OP_DONE)
         return FERRY_EAGAIN;
     int error = record->receipt.error;
@@ -188,17 +194,23 @@ int ferry_op_test(ferry *f, ferry_op *op)
     return error;
 }
 
+int ferry_op_test(ferry *f, ferry_op *op)
+{
+    return op_take(f, op, "op_test");
+}
+
 int ferry_op_wait(ferry *f, ferry_op *op)
 {
-    int error = fy_check_outside(f, "op_wait");
+    static const char call[] = "op_wait";
+    int error = fy_check_outside(f, call);
     if (error != 0)
         return error;
-    error = ferry_op_test(f, op);
+    error = op_take(f, op, call);
     if (error != FERRY_EAGAIN)
         return error;
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
-    while ((error = ferry_op_test(f, op)) == FERRY_EAGAIN)
+    while ((error = op_take(f, op, call)) == FERRY_EAGAIN)
         fy_progress_wait(f, FERRY_FOREVER, &patience);
     fy_account_leave(f, before);
     return error;
@@ -207,7 +219,7 @@ int ferry_op_wait(ferry *f, ferry_op *op)
 int ferry_op_cancel(ferry *f, ferry_op *op)
 {
     if (op == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_cancel: no operation given");
+        return none_given(f, "op_cancel");
     if (op->word == 0)
         return 0;
     fy_op_record *record = fy_op_find_handle(f, *op);

@@ -156,6 +156,28 @@ static void test_event_timeout_silences_a_late_end(void **state)
     job_close(&s.job);
 }
 
+/* Goal: each call that takes an operation names itself when there is none. */
+static void test_event_calls_name_themselves(void **state)
+{
+    (void)state;
+    scene s;
+    scene_open(&s);
+    ferry *f = s.job.f[0];
+    ferry_op op = {.word = 77};
+    assert_int_equal(ferry_op_wait(f, &op), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(f),
+                        "op_wait: 0x4d names no operation that is still open");
+    assert_int_equal(ferry_op_test(f, &op), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(f),
+                        "op_test: 0x4d names no operation that is still open");
+    assert_int_equal(ferry_op_wait(f, NULL), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(f), "op_wait: no operation given");
+    assert_int_equal(ferry_op_cancel(f, NULL), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(f), "op_cancel: no operation given");
+    job_settle(&s.job);
+    job_close(&s.job);
+}
+
 /* Names are used again thousands of times while one late end is on its way. */
 static void test_event_late_end_meets_no_later_operation(void **state)
 {
@@ -557,6 +579,7 @@ static void test_event_background_answers_while_the_program_computes(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_event_calls_name_themselves),
         cmocka_unit_test(test_event_completion_has_a_full_receipt),
         cmocka_unit_test(test_event_arrival_completes_before_the_handler),
         cmocka_unit_test(test_event_timeout_silences_a_late_end),
