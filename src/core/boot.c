@@ -90,8 +90,9 @@ static int run_and_close(ferry *f, const program *p)
 {
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
-    if (status != 0 && (status & 0xff) == 0)
-        status = EXIT_FAILURE; /* the system keeps only 8 bits, which would mean success */
+    /* The system keeps only 8 bits. A port would take a negative status for an error of its own. */
+    if (status != 0 && (status &= 0xff) == 0)
+        status = EXIT_FAILURE;
     if (f->left) {
         fy_ops_cancel(f);
         fy_rank_destroy(f);
