@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,12 +139,13 @@ bool cmd_set_servers(const char *command, int letter, char *text, void *unused)
 
 bool cmd_check_servers(const char *command, int ranks)
 {
-    const char *text = fy_env_get("FERRY_SERVERS");
-    long servers = text == NULL ? 0 : strtol(text, NULL, 10);
-    if (servers < ranks)
+    uint64_t servers = 0;
+    /* A wrong value is refused with those of all other variables, when the job starts. */
+    if (fy_env_number("FERRY_SERVERS", &servers) != 0 || servers < (uint64_t)ranks)
         return true;
     fprintf(stderr,
-            "ferry %s: %ld data servers leave no computing engine of %d rank%s; expected 0 to %d\n",
+            "ferry %s: %" PRIu64
+            " data servers leave no computing engine of %d rank%s; expected 0 to %d\n",
             command, servers, ranks, ranks == 1 ? "" : "s", ranks - 1);
     return false;
 }

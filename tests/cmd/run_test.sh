@@ -39,6 +39,13 @@ expect 0 "$ferry" run -n 3 --servers 2 sh -c 'echo "$FERRY_SERVERS"'
 says out '^2$'
 expect 0 "$ferry" run -n 3 -d 0 sh -c 'echo "$FERRY_SERVERS"'
 says out '^0$'
+# Data servers of the environment: the number is read as everywhere.
+expect 2 env FERRY_SERVERS=1K "$ferry" run -n 3 true
+says err '1024 data servers leave no computing engine of 3 ranks; expected 0 to 2'
+for servers in 99999999999999999999 ' 5'; do
+    expect 125 env FERRY_SERVERS="$servers" "$ferry" run -n 3 true
+    says err "FERRY_SERVERS is \"$servers\"; expected a number from 0 to 65535"
+done
 expect 2 "$ferry" run --fast true
 says err 'fast'
 expect 2 "$ferry" info now
