@@ -228,6 +228,24 @@ static const char *status_describe(int status)
     }
 }
 
+/* Prints a blank and a word of a command for a shell: in quotes, unless it needs none. */
+static void print_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        printf(" %s", word);
+        return;
+    }
+    printf(" '");
+    for (; *word != '\0'; word++)
+        if (*word == '\'')
+            printf("'\\''");
+        else
+            putchar(*word);
+    printf("'");
+}
+
 static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
 {
     static const struct {
@@ -240,8 +258,10 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
     printf("repeat it with:\n  ferry sim --seed %" PRIu64, seed);
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         const char *value = fy_env_get(options[i].variable);
-        if (value != NULL)
-            printf(" %s %s", options[i].option, value);
+        if (value == NULL)
+            continue;
+        printf(" %s", options[i].option);
+        print_word(value);
     }
     const char *permille = fy_env_get("FERRY_SIM_CPU_PERMILLE");
     if (permille != NULL)
@@ -249,7 +269,7 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
     for (size_t i = 0; i < plan->count; i++)
         printf("%s%s", i == 0 ? " --faults " : ",", plan->texts[i]);
     for (char **argument = s->argv; *argument != NULL; argument++)
-        printf(" %s", *argument);
+        print_word(*argument);
     printf("\n");
 }
 

@@ -125,4 +125,24 @@ if grep -q 'rank [01]' "$folder/out"; then
 fi
 expect 1 'standard output cannot be written' sh -c '"$0" calibrate -q >/dev/full' "$ferry"
 expect 0 'here.net' "$ferry" sim -r -n 4 --net "$folder/here.net" "$canary"
+# The command that repeats a run has its arguments: a shell makes the same words of it.
+cat >"$folder/words" <<'END'
+#!/bin/sh
+for word; do echo "word <$word>"; done
+exit 3
+END
+chmod +x "$folder/words"
+expect 1 'repeat it with' "$ferry" swarm -s 1..1 -n 2 "$folder/words" 'two words' "it's" '' '$HOME' plain
+(cd "$folder" && sed -n 's|^  ferry |"$ferry" |p' out >again && export ferry && sh ./again >said 2>&1)
+cat >"$folder/wanted" <<'END'
+word <two words>
+word <it's>
+word <>
+word <$HOME>
+word <plain>
+END
+if ! diff "$folder/wanted" "$folder/said"; then
+    echo "the command that repeats a run has other arguments"
+    failures=$((failures + 1))
+fi
 exit "$failures"
