@@ -126,6 +126,7 @@ static void refuse_communicators(MPI_Comm part, int rank)
 int main(int argc, char **argv)
 {
     int rank, level;
+    refuse(MPI_COMM_WORLD, "MPI_Init was not called; expected a program that has initialised MPI");
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm part;

@@ -74,6 +74,9 @@ static int find_library(const fy_mpi_options *options, const fy_mpi_library **ou
         return fy_error_set(FERRY_ELAUNCH,
                             "open: MPI was finalised in this process, and cannot begin again; "
                             "initialise it yourself to open more than once");
+    if (options->communicator != NULL && !initialized)
+        return fy_error_set(FERRY_EINVAL, "open: a communicator is given, but MPI_Init was not "
+                                          "called; expected a program that has initialised MPI");
     return 0;
 }
 
