@@ -28,4 +28,11 @@
     }
 #endif
 
+/* A conversion that C11 and C++17 accept without a warning, for inline functions of headers. */
+#if defined(__cplusplus)
+#define FERRY_CAST(type, value) static_cast<type>(value)
+#else
+#define FERRY_CAST(type, value) ((type)(value))
+#endif
+
 #endif

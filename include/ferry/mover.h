@@ -29,7 +29,7 @@ typedef struct ferry_grid {
 /* The address of the element at `p`, which must lie in the region. */
 static inline void *ferry_grid_at(const ferry_grid *grid, ferry_point p)
 {
-    char *at = (char *)grid->data;
+    char *at = FERRY_CAST(char *, grid->data);
     for (int d = 0; d < grid->region.dims; d++)
         at += (p.at[d] - grid->region.low.at[d]) * grid->stride[d];
     return at;

@@ -64,7 +64,9 @@ static inline bool ferry_region_is_empty(ferry_region r)
 /* Number of indices along dimension `d`. */
 static inline uint64_t ferry_region_extent(ferry_region r, int d)
 {
-    return r.high.at[d] < r.low.at[d] ? 0 : (uint64_t)r.high.at[d] - (uint64_t)r.low.at[d] + 1;
+    if (r.high.at[d] < r.low.at[d])
+        return 0;
+    return FERRY_CAST(uint64_t, r.high.at[d]) - FERRY_CAST(uint64_t, r.low.at[d]) + 1;
 }
 
 /* Whether `p`, which has the dimensions of the region, is in it. */
