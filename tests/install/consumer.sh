@@ -46,6 +46,12 @@ cmake -S "$scratch" -B "$scratch/build" "-DCMAKE_PREFIX_PATH=$prefix" >"$scratch
     { cat "$scratch/log"; fail "configuring with find_package(Ferry)"; }
 cmake --build "$scratch/build" >"$scratch/log" 2>&1 ||
     { cat "$scratch/log"; fail "building with find_package(Ferry)"; }
+sed 's/Ferry 0.1 REQUIRED/Ferry COMPONENTS data REQUIRED/' "$here/consumer.cmake" \
+    >"$scratch/CMakeLists.txt"
+cmake -S "$scratch" -B "$scratch/parts" "-DCMAKE_PREFIX_PATH=$prefix" >"$scratch/log" 2>&1 &&
+    fail "find_package(Ferry COMPONENTS data) is accepted"
+grep -q 'no component data; expected' "$scratch/log" ||
+    { cat "$scratch/log"; fail "a component is refused without a reason"; }
 expect "$scratch/build/consumer_shared"
 expect "$scratch/build/consumer_static"
 expect "$scratch/build/consumer_data"
