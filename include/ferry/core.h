@@ -83,7 +83,8 @@ FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main,
 
 /* Opens this process's rank, in a program that keeps its own main. Collective over the job.
  * `options` may be NULL; borrows it. Gives `*out`, freed with ferry_close. FERRY_ELAUNCH: the
- * environment announces ranks that cannot be reached; see ferry_error_message(NULL). [app thread |
+ * environment announces ranks that cannot be reached; see ferry_error_message(NULL). FERRY_ESTATE:
+ * this process was one of several ranks that `ferry run` started; it opens no other. [app thread |
  * may block] dmcs.txt 3.1, prema.txt B.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **out);
 

@@ -64,6 +64,7 @@ static const known_variable known[] = {
     {"FERRY_JOIN", 0, 0},
     {"FERRY_JOB_FD", 0, INT32_MAX},
     {"FERRY_JOB_SOCKET", 0, INT32_MAX},
+    {"FERRY_JOB_PROCESS", 0, INT32_MAX},
     {FY_ENV_JOB_OPENED, 0, 0},
     {"FERRY_RANK", 0, 0},
     {NULL, 0, 0},

@@ -24,7 +24,7 @@ typedef struct own_variable {
     int value;
 } own_variable;
 
-enum { OWN_MAX = 6, OWN_BYTES = 32 };
+enum { OWN_MAX = 7, OWN_BYTES = 32 };
 
 static bool is_own(const char *entry, const own_variable own[OWN_MAX])
 {
@@ -43,6 +43,7 @@ static char **make_environment(const job *j, int rank)
     const fy_launch_plan *plan = j->plan;
     const own_variable places[OWN_MAX] = {{FY_ENV_JOB_FD, j->segment_fd},
                                           {FY_ENV_JOB_SOCKET, j->spawn_requests_theirs},
+                                          {FY_ENV_JOB_PROCESS, j->ranks > 1 ? INT32_MAX : -1},
                                           {FY_ENV_RANK, rank},
                                           {FY_ENV_RANKS, j->ranks},
                                           {FY_ENV_RANKS_MAX, -1},

@@ -16,6 +16,9 @@
 #define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which processes join */
 /* Descriptor by which ranks send spawn requests; in ranks only. */
 #define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET"
+/* The process that took this place, in ten digits; 2^31 - 1 before that. A job of one rank has
+ * none. The process opens no other rank, which would be a job of its own. Its children may. */
+#define FY_ENV_JOB_PROCESS "FERRY_JOB_PROCESS"
 #define FY_ENV_THREADS "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
 /* The least stack of launcher and ranks; less would crash. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,9 +17,11 @@
 
 void fy_launch_settle(int fd, int socket)
 {
+    char *process = getenv(FY_ENV_JOB_PROCESS);
+    if (process != NULL) /* in place: the library has no room for setenv */
+        snprintf(process, 11, "%d", (int)getpid());
     close(fd);
-    if (socket >= 0)
-        fcntl(socket, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(socket, F_SETFD, FD_CLOEXEC); /* -1: there is none */
     unsetenv(FY_ENV_JOB_FD);
     unsetenv(FY_ENV_RANK);
     unsetenv(FY_ENV_RANKS);

@@ -36,7 +36,7 @@ static bool is_launched(void)
 
 static bool is_threads(void)
 {
-    return !is_launched() && fy_env_number_or(FY_ENV_THREADS, 0) == 1;
+    return fy_env_number_or(FY_ENV_THREADS, 0) == 1;
 }
 
 static bool detect(const fy_port_settings *settings)
@@ -53,16 +53,17 @@ static int read_place(place *out)
         error = fy_env_number_within(FY_ENV_RANK, 0, ranks - 1, &rank);
     if (error == 0)
         error = fy_env_number_within(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
-    bool launched = is_launched();
+    int fd = (int)fy_env_number_or(FY_ENV_JOB_FD, UINT64_MAX); /* no number: -1 */
+    bool launched = fd >= 0;
     *out = (place){.launched = launched,
-                   .threads = is_threads(),
+                   .threads = !launched && is_threads(),
                    .ranks = (int)ranks,
                    .ranks_max = (int)ranks_max,
                    .join = launched ? NULL : fy_env_get(FY_ENV_JOIN),
                    .join_socket = fy_env_get(FY_ENV_RANKS_JOIN),
                    .socket = (int)fy_env_number_or(FY_ENV_JOB_SOCKET, UINT64_MAX),
                    .rank = (int)rank,
-                   .fd = (int)fy_env_number_or(FY_ENV_JOB_FD, 0)};
+                   .fd = fd};
     return error;
 }
 
@@ -71,11 +72,14 @@ static int find_place(place *out)
     int error = read_place(out);
     if (error != 0 || out->launched)
         return error;
+    if (fy_env_number_or(FY_ENV_JOB_PROCESS, 0) == (uint64_t)getpid())
+        return fy_error_set(FERRY_ESTATE,
+                            "open: this process was a rank before; expected one ferry_open");
     if (out->join != NULL && (out->threads || out->ranks > 1 || fy_port_is_named("mpi")))
         return fy_error_set(FERRY_ELAUNCH,
                             "%s is set: one process joins a job of port shm; it makes no ranks",
                             FY_ENV_JOIN);
-    return out->join == NULL && out->threads ? fy_env_refuse_join() : 0;
+    return out->threads ? fy_env_refuse_join() : 0;
 }
 
 static void unmap(void *arg)
@@ -170,10 +174,11 @@ static int open_process(const place *where, const fy_port_settings *settings, fy
         where->launched ? fy_segment_map(where->fd, &segment) : create_segment(&options, &segment);
     if (error != 0)
         return error;
-    if (where->launched)
+    if (where->launched) {
         fy_launch_settle(where->fd, where->socket);
-    if (where->launched && where->socket >= 0)
-        fy_launch_link(segment, where->socket);
+        if (where->socket >= 0)
+            fy_launch_link(segment, where->socket);
+    }
     return shm_keep(join_segment(segment, where->rank, settings->compute, &out->port), segment,
                     out);
 }
@@ -184,16 +189,15 @@ static int open_shm(const fy_port_settings *settings, fy_port_rank *out)
     int error = find_place(&where);
     if (error != 0)
         return error;
-    if (where.threads)
-        return fy_error_set(FERRY_ELAUNCH,
-                            "open: %s=1 makes ranks threads of one process, which "
-                            "only programs of ferry_main can be",
-                            FY_ENV_THREADS);
-    if (!where.launched && where.join == NULL && (where.ranks > 1 || where.join_socket != NULL))
+    if (!where.launched && where.join == NULL &&
+        (where.threads || where.ranks > 1 || where.join_socket != NULL))
         return fy_error_set(FERRY_ELAUNCH,
                             "open: %s is set, but only programs of ferry_main start ranks "
                             "themselves; start this one with \"ferry run -n %d\"",
-                            where.ranks > 1 ? FY_ENV_RANKS : FY_ENV_RANKS_JOIN, where.ranks);
+                            where.threads     ? FY_ENV_THREADS
+                            : where.ranks > 1 ? FY_ENV_RANKS
+                                              : FY_ENV_RANKS_JOIN,
+                            where.ranks);
     return open_process(&where, settings, out);
 }
 
