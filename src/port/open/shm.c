@@ -16,6 +16,8 @@
 #include "port/nodes/table.h"
 #include "port/open/list.h"
 
+enum { ADDRESS_TRIES = 8 };
+
 /* The place that the environment gives this process. */
 typedef struct place {
     bool launched;           /* rank `rank` of the segment `fd`, of a job of `ranks` */
@@ -53,17 +55,15 @@ static int read_place(place *out)
         error = fy_env_number_within(FY_ENV_RANK, 0, ranks - 1, &rank);
     if (error == 0)
         error = fy_env_number_within(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
-    int fd = (int)fy_env_number_or(FY_ENV_JOB_FD, UINT64_MAX); /* no number: -1 */
-    bool launched = fd >= 0;
-    *out = (place){.launched = launched,
-                   .threads = !launched && is_threads(),
-                   .ranks = (int)ranks,
-                   .ranks_max = (int)ranks_max,
-                   .join = launched ? NULL : fy_env_get(FY_ENV_JOIN),
-                   .join_socket = fy_env_get(FY_ENV_RANKS_JOIN),
-                   .socket = (int)fy_env_number_or(FY_ENV_JOB_SOCKET, UINT64_MAX),
-                   .rank = (int)rank,
-                   .fd = fd};
+    out->fd = (int)fy_env_number_or(FY_ENV_JOB_FD, UINT64_MAX); /* no number: -1 */
+    out->launched = out->fd >= 0;
+    out->threads = !out->launched && is_threads();
+    out->ranks = (int)ranks;
+    out->ranks_max = (int)ranks_max;
+    out->join = out->launched ? NULL : fy_env_get(FY_ENV_JOIN);
+    out->join_socket = fy_env_get(FY_ENV_RANKS_JOIN);
+    out->socket = (int)fy_env_number_or(FY_ENV_JOB_SOCKET, UINT64_MAX);
+    out->rank = (int)rank;
     return error;
 }
 
@@ -118,17 +118,21 @@ static fy_shm_options segment_options(const fy_port_settings *settings, const pl
                             .ring_bytes = settings->ring_bytes};
 }
 
+/* Another thread may take the address that was free when the segment was made, for a job of its
+ * own: then there may be another one. */
 static int create_segment(const fy_shm_options *options, fy_segment **out)
 {
-    int fd;
-    int error = fy_segment_create(options, &fd);
-    if (error != 0)
-        return error;
-    error = fy_segment_map(fd, out);
-    if (error == 0)
-        fy_segment_keep(*out, fd);
-    else
-        close(fd);
+    int left = ADDRESS_TRIES, error, fd;
+    do {
+        error = fy_segment_create(options, &fd);
+        if (error != 0)
+            break;
+        error = fy_segment_map(fd, out);
+        if (error == 0)
+            fy_segment_keep(*out, fd);
+        else
+            close(fd);
+    } while (error != 0 && --left > 0);
     return error;
 }
 

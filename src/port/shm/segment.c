@@ -197,8 +197,8 @@ int fy_segment_create(const fy_shm_options *options, int *fd)
     s.base = (char *)(uintptr_t)fy_segment_free_address(s.total_bytes);
     if (s.base == NULL)
         return fy_error_set(FERRY_ESYSTEM,
-                            "%zu MiB of address space are not free at any known address: %s; try a "
-                            "smaller FERRY_HEAP_BYTES",
+                            "%zu MiB are not free at any of 3 addresses (each job here has one): "
+                            "%s; try a smaller FERRY_HEAP_BYTES",
                             s.total_bytes >> 20, strerror(errno));
     return make_file(&s, fd);
 }
