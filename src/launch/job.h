@@ -110,6 +110,11 @@ int fy_threads_run(const fy_threads_plan *plan); /* fy_launch_threads */
 /* launch.c: starts a rank. It runs `argv`; NULL: what the plan says. FERRY_ESYSTEM. */
 int fy_job_start_child(job *j, int rank, char *const argv[]);
 
+/* launch.c: what fy_error_set says of a `call` that makes descriptors and has failed.
+ * FERRY_ESYSTEM.
+ */
+int fy_job_no_file(const char *call);
+
 /* spawn.c: a spawn request of a rank to the launcher. Strings follow it, each with its end. */
 typedef struct job_request {
     uint32_t first, count;

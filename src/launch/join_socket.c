@@ -100,7 +100,7 @@ static int take_folder(job_join_socket *d, const char *path)
 static int start_guard(job_join_socket *d)
 {
     if (pipe2(d->pipe, O_CLOEXEC) != 0)
-        return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
+        return fy_job_no_file("pipe");
     d->guard = fork();
     if (d->guard == 0) {
         close(d->pipe[1]);

@@ -27,7 +27,7 @@ int fy_stream_open(job_stream *stream, int target_fd, int *write_fd)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
+        return fy_job_no_file("pipe");
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
         int error =
             fy_error_set(FERRY_ESYSTEM, "reading a pipe without waiting: %s", strerror(errno));

@@ -113,6 +113,18 @@ static void raise_files(job *j)
     (void)setrlimit(RLIMIT_NOFILE, &most);
 }
 
+int fy_job_no_file(const char *call)
+{
+    int reason = errno;
+    struct rlimit limit;
+    if (reason != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return fy_error_set(FERRY_ESYSTEM, "%s: %s", call, strerror(reason));
+    return fy_error_set(FERRY_ESYSTEM,
+                        "%s: %s: the launcher may have %llu (ulimit -Hn); expected one for each "
+                        "rank, or three with labels, and some more",
+                        call, strerror(reason), (unsigned long long)limit.rlim_cur);
+}
+
 static void restore_files(const job *j)
 {
     if (j->old_files.rlim_max != 0)
@@ -191,7 +203,7 @@ int fy_job_start_child(job *j, int rank, char *const argv[])
         return error;
     child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
     if (child->pidfd < 0) {
-        error = fy_error_set(FERRY_ESYSTEM, "pidfd_open: %s", strerror(errno));
+        error = fy_job_no_file("pidfd_open");
         kill(child->pid, SIGKILL);
         (void)waitpid(child->pid, NULL, 0);
         return error;
@@ -230,7 +242,7 @@ static int take_signals(job *j)
     sigprocmask(SIG_BLOCK, &set, &j->old_mask);
     j->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (j->signal_fd < 0)
-        return fy_error_set(FERRY_ESYSTEM, "signalfd: %s", strerror(errno));
+        return fy_job_no_file("signalfd");
     return 0;
 }
 
@@ -261,7 +273,7 @@ static int launch_prepare(job *j)
             return error;
     }
     if (pipe2(j->start_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
-        return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
+        return fy_job_no_file("pipe");
     int error = take_signals(j);
     return error != 0 ? error : fy_job_orphans_begin(j);
 }

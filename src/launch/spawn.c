@@ -15,7 +15,7 @@ int fy_job_spawn_requests_open(job *j)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return fy_error_set(FERRY_ESYSTEM, "socketpair: %s", strerror(errno));
+        return fy_job_no_file("socketpair");
     j->spawn_requests = ends[0];
     j->spawn_requests_theirs = ends[1];
     return 0;

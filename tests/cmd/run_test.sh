@@ -110,7 +110,9 @@ limited 0 "-n 24" "$ferry" run -n 2 -m 8 true
 limited 0 "-Sn 128" "$ferry" run -n 100 --label sh -c 'ulimit -Sn'
 [ "$(grep -c ' 128$' "$work/out")" -eq 100 ] || fail "ranks do not get their limit back"
 limited 125 "-n 16" "$ferry" run -n 64 true
-says err 'Too many open files'
+says err 'Too many open files: the launcher may have 16 (ulimit -Hn); expected one for each rank'
+limited 125 "-n 16" "$ferry" run -n 8 --label true
+says err 'pipe: Too many open files: the launcher may have 16 (ulimit -Hn); expected'
 limited 125 "-f 1" "$ferry" run -n 2 true
 says err "a sparse segment of [0-9]* MiB is more than the limit on files' sizes (ulimit -f)"
 
