@@ -45,6 +45,14 @@ expect 2 'expected die=RANK@TIME, with ranks 0..1' "$ferry" sim -n 2 --faults di
 expect 1 'ring_slots 3 (FERRY_RING_SLOTS): must be a power of two, 2 to 65536' \
     env FERRY_RING_SLOTS=3 "$ferry" sim "$canary"
 expect 2 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
+expect 2 'ranks, with factors from 0.001 to 1000000, at "0,0=2"' \
+    "$ferry" sim -n 2 --cores-speed 1=0,0=2 "$canary"
+expect 2 'cannot open the fault plan "/none": No such file' "$ferry" sim --faults @/none "$canary"
+expect 2 'fault plan "/": Is a directory' "$ferry" sim --faults @/ "$canary"
+expect 2 'fault plan "/dev/zero": longer than' "$ferry" sim --faults @/dev/zero "$canary"
+expect 2 '/: Is a directory' "$ferry" sim --net / "$canary"
+expect 1 'cannot write the tape "/dev/full": No space left' \
+    "$ferry" sim --tape /dev/full --faults drop@1 "$canary"
 expect 127 'No such file' "$ferry" sim "$folder/none"
 expect 127 "cannot run $folder/none: No such file" "$ferry" swarm "$folder/none"
 expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.net" "$canary"

@@ -1,4 +1,5 @@
 /* Parser of fault plans, and the choice of random ones. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -383,23 +384,27 @@ static int read_file(const char *name, char **text)
 {
     FILE *file = fopen(name, "r");
     if (file == NULL)
-        return fy_error_set(FERRY_ESYSTEM, "cannot open the fault plan \"%s\"", name);
+        return fy_error_set(FERRY_ESYSTEM, "cannot open the fault plan \"%s\": %s", name,
+                            strerror(errno));
     size_t bytes = 0, capacity = 0;
     int error = 0;
     *text = NULL;
     while (error == 0 && !feof(file)) {
         if (bytes + 1 >= capacity) {
             capacity = capacity * 2 + 4096;
-            char *bigger = capacity > FILE_BYTES_MAX ? NULL : realloc(*text, capacity);
+            bool fits = capacity <= FILE_BYTES_MAX;
+            char *bigger = fits ? realloc(*text, capacity) : NULL;
             if (bigger == NULL) {
-                error = fy_error_set(FERRY_ENOMEM, "fault plan \"%s\": too long", name);
+                error = fits ? fy_error_set(FERRY_ENOMEM, "fault plan \"%s\": no memory", name)
+                             : fy_error_set(FERRY_EINVAL, "fault plan \"%s\": longer than %d MiB",
+                                            name, FILE_BYTES_MAX >> 20);
                 break;
             }
             *text = bigger;
         }
         bytes += fread(*text + bytes, 1, capacity - bytes - 1, file);
         if (ferror(file))
-            error = fy_error_set(FERRY_ESYSTEM, "fault plan \"%s\": cannot be read", name);
+            error = fy_error_set(FERRY_ESYSTEM, "fault plan \"%s\": %s", name, strerror(errno));
     }
     fclose(file);
     if (error != 0)

@@ -333,7 +333,7 @@ int fy_net_open(const char *name, int ranks, fy_net *net)
     char *text = malloc(FILE_BYTES_MAX);
     size_t bytes = text == NULL ? 0 : fread(text, 1, FILE_BYTES_MAX - 1, file);
     int error = text == NULL   ? fy_error_set(FERRY_ENOMEM, "%s: no memory", name)
-                : ferror(file) ? fy_error_set(FERRY_ESYSTEM, "%s: cannot be read", name)
+                : ferror(file) ? fy_error_set(FERRY_ESYSTEM, "%s: %s", name, strerror(errno))
                 : !feof(file)  ? fy_error_set(FERRY_EINVAL, "%s: longer than 1 MiB", name)
                                : 0;
     fclose(file);

@@ -1,6 +1,7 @@
 /* Making a world, running it to its end, and freeing it. */
 #include "port/sim/sim.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -499,7 +500,8 @@ static int write_tape(const fy_world *world, bool struck)
         if (fclose(file) == 0)
             return 0;
     }
-    return fy_error_set(FERRY_ESYSTEM, "sim: cannot write the tape \"%s\"", name);
+    return fy_error_set(FERRY_ESYSTEM, "sim: cannot write the tape \"%s\": %s", name,
+                        strerror(errno));
 }
 
 /* Also if the result is not 0, world_free frees `*out`. */

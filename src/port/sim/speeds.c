@@ -35,9 +35,11 @@ static bool read_factor(const char **at, uint32_t *speed)
         for (p++; *p >= '0' && *p <= '9' && scale > 0; p++, scale /= 10)
             value += (uint32_t)(*p - '0') * scale;
     }
+    if (value == 0 || value > SPEED_MAX * 1000u)
+        return false;
     *at = p;
     *speed = value;
-    return value > 0 && value <= SPEED_MAX * 1000u;
+    return true;
 }
 
 static bool read_item(fy_world *world, const char **at)
@@ -77,7 +79,7 @@ int fy_speeds_read(fy_world *world, const char *text)
         if (!read_item(world, &at))
             return fy_error_set(FERRY_EINVAL,
                                 "speeds \"%s\": expected FIRST[-LAST]=FACTOR[@TIME],... for %d "
-                                "ranks, at \"%s\"",
-                                text, world->rank_count, at);
+                                "ranks, with factors from 0.001 to %d, at \"%s\"",
+                                text, world->rank_count, SPEED_MAX, at);
     return 0;
 }
