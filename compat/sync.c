@@ -17,17 +17,22 @@ void shmem_quiet(void)
     shmem_fence();
 }
 
+static void sync_all(const char *caller)
+{
+    if (fy_shmem_pe.heap == NULL)
+        fy_compat_fail("%s before shmem_init or after shmem_finalize", caller);
+    fy_compat_check(caller, ferry_barrier(fy_compat.f));
+}
+
 void shmem_barrier_all(void)
 {
     shmem_quiet();
-    shmem_sync_all();
+    sync_all("shmem_barrier_all");
 }
 
 void shmem_sync_all(void)
 {
-    if (fy_shmem_pe.heap == NULL)
-        fy_compat_fail("shmem_sync_all before shmem_init or after shmem_finalize");
-    fy_compat_check("shmem_sync_all", ferry_barrier(fy_compat.f));
+    sync_all("shmem_sync_all");
 }
 
 /* Whether the variable at `ivar` fulfils the comparison `cmp` with the value at `value`. */

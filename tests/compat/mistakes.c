@@ -50,6 +50,8 @@ int main(int argc, char **argv)
         shmem_malloc(8);
     else if (strcmp(mistake, "early_test") == 0)
         shmem_long_test(&word, SHMEM_CMP_EQ, 0);
+    else if (strcmp(mistake, "early_barrier") == 0)
+        shmem_barrier_all();
     else if (strcmp(mistake, "early_pe") == 0 && shmem_my_pe() == 0)
         return 0;
     else if (strcmp(mistake, "early_wait") == 0)
