@@ -167,15 +167,13 @@ int fy_env_refuse_join(void)
                                        "processes of port shm");
 }
 
-void fy_env_say_opened(void)
+int fy_env_say_opened(void)
 {
     const char *text = getenv(FY_ENV_JOB_OPENED);
-    if (text == NULL)
-        return;
-    int fd = atoi(text);
-    if (send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-        close(fd);
+    static const char opened = FY_ENV_OPENED;
+    int fd = text != NULL ? atoi(text) : -1;
     unsetenv(FY_ENV_JOB_OPENED);
+    return send(fd, &opened, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? fd : -1;
 }
 
 const char *fy_env_next(const char *prefix, size_t *index)

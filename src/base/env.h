@@ -36,8 +36,13 @@ FY_SHARED int fy_env_refuse_join(void);
  * opened a rank. */
 #define FY_ENV_JOB_OPENED "FERRY_JOB_OPENED"
 
-/* Says so, once, if a command wants to know. */
-FY_SHARED void fy_env_say_opened(void);
+/* The process sends the first when it has opened a rank, the second when all its ranks have ended.
+ * An older program sends 0 for the first, and no second. */
+enum { FY_ENV_OPENED = 1, FY_ENV_ENDED = 2 };
+
+/* Says so, once, if a command wants to know. Returns the socket, which the caller closes; -1: no
+ * command wants to know. */
+FY_SHARED int fy_env_say_opened(void);
 
 /* The entries of the environment ("NAME=value") that begin with `prefix`, one after the other; NULL
  * behind the last. `*index` begins with 0. */

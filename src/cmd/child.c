@@ -26,19 +26,27 @@ bool cmd_opened_begin(int ends[2])
     return setenv(FY_ENV_JOB_OPENED, fd, 1) == 0;
 }
 
-bool cmd_opened_end(const int ends[2])
+cmd_progress cmd_opened_end(const int ends[2])
 {
-    char byte;
-    bool opened = recv(ends[0], &byte, 1, MSG_DONTWAIT) == 1;
+    char said[2];
+    ssize_t count = recv(ends[0], said, sizeof(said), MSG_DONTWAIT);
     close(ends[0]);
     close(ends[1]);
-    return opened;
+    if (count <= 0)
+        return CMD_UNOPENED;
+    return count == 1 && said[0] == FY_ENV_OPENED ? CMD_OPENED : CMD_ENDED;
 }
 
 void cmd_say_unopened(const char *command, const char *program)
 {
     fprintf(stderr,
             "ferry %s: %s has ended without opening a rank; expected a program of ferry_main\n",
+            command, program);
+}
+
+void cmd_say_unended(const char *command, const char *program)
+{
+    fprintf(stderr, "ferry %s: %s has ended with status 0 before its ranks; the status is 1\n",
             command, program);
 }
 
@@ -76,7 +84,7 @@ static int child_fail(const char *command, const char *what)
     return CMD_LAUNCH_STATUS;
 }
 
-int cmd_run_child(const char *command, char **argv, bool *opened)
+int cmd_run_child(const char *command, char **argv, cmd_progress *progress)
 {
     int ends[2];
     sigset_t signals, old;
@@ -84,7 +92,7 @@ int cmd_run_child(const char *command, char **argv, bool *opened)
     sigaddset(&signals, SIGCHLD);
     for (size_t i = 0; i < sizeof(passed_signals) / sizeof(passed_signals[0]); i++)
         sigaddset(&signals, passed_signals[i]);
-    *opened = false;
+    *progress = CMD_UNOPENED;
     if (!cmd_opened_begin(ends))
         return child_fail(command, "socketpair");
     /* If SIGCHLD is ignored, the kernel reaps the child, and its status is lost. */
@@ -96,6 +104,6 @@ int cmd_run_child(const char *command, char **argv, bool *opened)
     if (child == 0)
         child_run(command, argv, parent, &old);
     int status = child_await(child, &signals);
-    *opened = cmd_opened_end(ends);
+    *progress = cmd_opened_end(ends);
     return status;
 }

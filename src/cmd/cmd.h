@@ -56,17 +56,26 @@ bool cmd_set_servers(const char *command, int letter, char *text, void *unused);
  * none, a line on standard error says so. */
 bool cmd_check_servers(const char *command, int ranks);
 
+/* How far the ranks of a program came. */
+typedef enum cmd_progress {
+    CMD_UNOPENED, /* it has opened none */
+    CMD_OPENED,   /* simulated ranks: it has ended before them */
+    CMD_ENDED,    /* all have ended; or what became of them is not told */
+} cmd_progress;
+
 /* Runs `argv` as a child and passes signals on. Returns its exit status, or 128 + the signal that
- * ended it. Sets whether it has opened a rank. If no child can be made, a line of `ferry COMMAND`
+ * ended it. Sets how far its ranks came. If no child can be made, a line of `ferry COMMAND`
  * on standard error says why, and the status is CMD_LAUNCH_STATUS. */
-int cmd_run_child(const char *command, char **argv, bool *opened);
-/* Between these two calls the caller starts a child. The second says whether it has opened a rank.
- * If the first returns false, errno says why. */
+int cmd_run_child(const char *command, char **argv, cmd_progress *progress);
+/* Between these two calls the caller starts a child. The second says how far its ranks came. If
+ * the first returns false, errno says why. */
 bool cmd_opened_begin(int ends[2]);
-bool cmd_opened_end(const int ends[2]);
+cmd_progress cmd_opened_end(const int ends[2]);
 
 /* Says on standard error that `program`, which `ferry COMMAND` has run, opened no rank. */
 void cmd_say_unopened(const char *command, const char *program);
+/* Says that it has ended with status 0 before its ranks. */
+void cmd_say_unended(const char *command, const char *program);
 
 int cmd_run(int argc, char **argv);
 int cmd_join(int argc, char **argv);

@@ -20,13 +20,13 @@ static const char help[] =
 
 static int run_and_watch(char **argv)
 {
-    bool joined;
+    cmd_progress progress;
     if (setenv("FERRY_JOIN", argv[1], 1) != 0) {
         fprintf(stderr, "ferry join: setenv: %s\n", strerror(errno));
         return CMD_LAUNCH_STATUS;
     }
-    int status = cmd_run_child("join", argv + 2, &joined);
-    if (status != 0 || joined)
+    int status = cmd_run_child("join", argv + 2, &progress);
+    if (status != 0 || progress != CMD_UNOPENED)
         return status;
     fprintf(stderr, "ferry join: %s has ended without joining the job at %s\n", argv[2], argv[1]);
     return 1;

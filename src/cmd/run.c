@@ -119,7 +119,7 @@ static int run_threads(const ferry_launch_options *options, char **argv)
         return CMD_LAUNCH_STATUS;
     }
     int status = run(options, argv);
-    if (!cmd_opened_end(ends) && status == 0)
+    if (cmd_opened_end(ends) == CMD_UNOPENED && status == 0)
         cmd_say_unopened("run", argv[0]);
     return status;
 }

@@ -191,10 +191,10 @@ int cmd_sim(int argc, char **argv)
         return cmd_wrong_usage("sim");
     if (!set("FERRY_PORT", "sim") || (report && !set("FERRY_SIM_REPORT", "1")))
         return CMD_LAUNCH_STATUS;
-    bool opened;
-    status = cmd_run_child("sim", argv + optind, &opened);
-    if (status != 0 || opened)
+    cmd_progress progress;
+    status = cmd_run_child("sim", argv + optind, &progress);
+    if (status != 0 || progress == CMD_ENDED)
         return status;
-    cmd_say_unopened("sim", argv[optind]);
+    (progress == CMD_OPENED ? cmd_say_unended : cmd_say_unopened)("sim", argv[optind]);
     return EXIT_FAILURE;
 }

@@ -362,6 +362,8 @@ static int run_seeds(swarm *s)
         if (good)
             continue;
         failures++;
+        if (end.early)
+            cmd_say_unended("swarm", s->argv[0]);
         if (s->keep_going || s->no_shrink)
             printf("seed %" PRIu64 " %s (status %d)\n", seed, status_describe(end.status),
                    end.status);

@@ -30,6 +30,7 @@ typedef struct swarm {
 typedef struct swarm_end {
     int status;   /* exit status; 128 + signal; SWARM_LATE */
     bool opened;  /* it has opened a rank */
+    bool early;   /* it ended with status 0 before its ranks, which counts as 1 */
     bool excused; /* it failed as it may if memory was refused, or an object unreadable */
     char hash[17];
 } swarm_end;

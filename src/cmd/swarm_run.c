@@ -205,7 +205,11 @@ bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
     end->status = !in_time            ? SWARM_LATE
                   : WIFEXITED(status) ? WEXITSTATUS(status)
                                       : 128 + WTERMSIG(status);
-    end->opened = cmd_opened_end(ends);
+    cmd_progress progress = cmd_opened_end(ends);
+    end->opened = progress != CMD_UNOPENED;
+    end->early = end->status == 0 && progress == CMD_OPENED;
+    if (end->early)
+        end->status = EXIT_FAILURE;
     end->excused = is_excused(s, end->status);
     find_hash(s, end->hash);
     return true;

@@ -178,6 +178,6 @@ int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
     segment->pipe = ticket->pipe;
     fy_launch_link(segment, ticket->link);
     unsetenv(FY_ENV_JOIN);
-    fy_env_say_opened();
+    close(fy_env_say_opened());
     return 0;
 }

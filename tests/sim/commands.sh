@@ -2,7 +2,7 @@
 # Goal: wrong options and files are refused with what is wrong; options reach the run. Method: exit
 # status and messages of ferry sim, ferry swarm and ferry calibrate.
 set -u
-ferry=$1 canary=$2
+ferry=$1 canary=$2 crashing=$5
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
@@ -133,6 +133,14 @@ if grep -q 'rank [01]' "$folder/out"; then
 fi
 expect 1 'standard output cannot be written' sh -c '"$0" calibrate -q >/dev/full' "$ferry"
 expect 0 'here.net' "$ferry" sim -r -n 4 --net "$folder/here.net" "$canary"
+# A rank that ends the process with status 0, before the others have ended, is no success.
+for command in sim 'swarm -s 1..2'; do
+    # shellcheck disable=SC2086
+    expect 1 'has ended with status 0 before its ranks' \
+        "$ferry" $command -n 2 "$crashing" _exit0 main 1
+    # shellcheck disable=SC2086
+    expect 0 '' "$ferry" $command -n 2 "$crashing" abort0 main 1
+done
 # The command that repeats a run has its arguments: a shell makes the same words of it.
 cat >"$folder/words" <<'END'
 #!/bin/sh

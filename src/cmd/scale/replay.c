@@ -367,8 +367,8 @@ static int replay_run_child(int plan_fd, int ranks, const char *scheduler)
     char *const argv[] = {self, word, replayed, fd, name, NULL};
     sigset_t mask;
     sigprocmask(SIG_SETMASK, NULL, &mask);
-    bool opened;
-    int status = cmd_run_child("scale", (char **)argv, &opened);
+    cmd_progress progress;
+    int status = cmd_run_child("scale", (char **)argv, &progress);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     free(name);
     return status;
