@@ -52,6 +52,13 @@ fy_queue_entry *fy_queue_entry_make(const ferry_message *message)
     return w;
 }
 
+/* Whether `w` is a removal, or an insertion that was not sent. Insertions that come later wait
+ * after it. */
+static bool is_change(const fy_queue_entry *w)
+{
+    return w->removes || (w->inserts && !w->sent);
+}
+
 static void queue_append(ferry_collection *c, fy_name_queue *q, fy_queue_entry *w)
 {
     if (q->head == NULL)
@@ -59,6 +66,8 @@ static void queue_append(ferry_collection *c, fy_name_queue *q, fy_queue_entry *
     else
         q->tail->next = w;
     q->tail = w;
+    q->changes += is_change(w);
+    q->running += w->runs;
     c->held++;
 }
 
@@ -100,6 +109,8 @@ static void waiting_end(ferry_collection *c, fy_name_queue *q, int error)
     fy_queue_entry *w = q->head;
     char text[FY_TEXT_BYTES];
     q->head = w->next;
+    q->changes -= is_change(w);
+    q->running -= w->runs;
     c->held--;
     if (error == FERRY_ENOENT && w->op == 0 && !w->removes)
         fy_log(c->f, "a message to element %s of %s is lost: the element was removed",
@@ -387,14 +398,13 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     return 0;
 }
 
-/* The first removal in the queue, or insertion that was not sent; with `marks` also one that was.
- * NULL: there is none. Insertions that come later wait after it. */
-static const fy_queue_entry *first_change(const fy_name_queue *q, bool marks)
+/* Whether a removal is the first change of the queue, which has one: no insertion comes before. */
+static bool removal_leads(const fy_name_queue *q)
 {
     const fy_queue_entry *w = q->head;
-    while (w != NULL && !w->removes && (!w->inserts || (w->sent && !marks)))
+    while (!w->removes && !w->inserts)
         w = w->next;
-    return w;
+    return w->removes;
 }
 
 static uint64_t known_name(const ferry_collection *c, uint64_t key, const fy_known *known,
@@ -443,15 +453,15 @@ int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *messag
 static void mark_end(const ferry_collection *c, const fy_known *known, bool last)
 {
     const fy_home_entry *bound = fy_table_find(&c->bound, known->key);
+    fy_name_queue *q = known->queue;
     fy_queue_entry *mark = NULL;
-    uint32_t marks = 0;
-    for (fy_queue_entry *w = known->queue->head; w != NULL; w = w->next) {
-        if (w->runs && (mark == NULL || last))
+    if (q->running == 0 || q->running <= bound->inserting)
+        return;
+    for (fy_queue_entry *w = q->head; w != NULL && (mark == NULL || last); w = w->next)
+        if (w->runs)
             mark = w;
-        marks += w->runs;
-    }
-    if (mark != NULL && marks > bound->inserting)
-        mark->runs = false;
+    mark->runs = false;
+    q->running--;
 }
 
 /* Goes on with what has waited for an insertion, which has run or failed. */
@@ -481,8 +491,8 @@ int fy_names_insert(ferry_collection *c, uint64_t key, const ferry_message *requ
     *exists = q == NULL && exists_here(c, key);
     if (*exists)
         return 0;
-    if (q != NULL && first_change(q, false) != NULL) {
-        bool leads = first_change(q, true)->removes; /* no insertion comes before the removal */
+    if (q != NULL && q->changes != 0) {
+        bool leads = removal_leads(q);
         int error = enqueue(c, key, request, NULL);
         known = fy_table_find(&c->known, key);
         if (error == 0 && leads && known != NULL && known->queue != NULL && !known->queue->counted)

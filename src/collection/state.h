@@ -92,8 +92,10 @@ struct fy_name_queue {
     fy_link link; /* in `blocked` while it is counted */
     uint64_t key;
     fy_queue_entry *head, *tail;
-    bool counted; /* as work: the name is known, and the messages wait for room */
-    bool asked;   /* the home has been asked, and has not answered */
+    size_t changes; /* entries that are removals, or insertions that were not sent */
+    size_t running; /* entries with `runs` */
+    bool counted;   /* as work: the name is known, and the messages wait for room */
+    bool asked;     /* the home has been asked, and has not answered */
 };
 
 /* A rank that has asked for a name. */
