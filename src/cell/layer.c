@@ -98,13 +98,15 @@ static int open_cells(ferry *f, const ferry_options *options)
     c->ops = c->port->ops;
     c->floor = INT64_MIN;
     fy_list_init(&c->pending);
+    fy_list_init(&c->fronts);
     fy_layer_state_set(f, FY_LAYER_CELL, c);
     c->boards = fy_calloc(ranks, sizeof(*c->boards));
     c->gone = fy_calloc(ranks, 1);
     c->formats = fy_calloc(ranks, 1);
     if (c->boards == NULL || c->gone == NULL || c->formats == NULL ||
         fy_table_init(&c->names, sizeof(uint64_t)) != 0 ||
-        fy_table_init(&c->cached, sizeof(fy_cached)) != 0 || open_board(c) != 0) {
+        fy_table_init(&c->cached, sizeof(fy_cached)) != 0 ||
+        fy_table_init(&c->lines, sizeof(fy_line)) != 0 || open_board(c) != 0) {
         close_cells(f);
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
     }

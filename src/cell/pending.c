@@ -4,8 +4,10 @@
  * - operations of this rank on cells of other nodes,
  * - operations of other nodes on cells here.
  *
- * All are in one list, in the order in which they came. The operations on one cell are done in that
- * order. */
+ * All are in one list, in the order in which they came. Those on one cell of this node that wait
+ * for the same are also in a line, and are done in that order. A poll looks only at the first of
+ * each line, so operations behind it cost nothing. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -19,34 +21,92 @@ static fy_pending *pending_of(fy_link *link)
     return (fy_pending *)(void *)link;
 }
 
-/* Whether an operation of this kind on `cell` must wait for `p`: both wait for parcels of that
- * cell, or both for room in it. */
-static bool is_after(const fy_pending *p, fy_cell_kind kind, ferry_cell cell)
+static fy_pending *front_of(fy_link *link)
 {
-    return !p->owes && p->cell.rank == cell.rank && p->cell.number == cell.number &&
-           (p->kind == FY_CELL_ENQ) == (kind == FY_CELL_ENQ);
+    return (fy_pending *)(void *)((char *)link - offsetof(fy_pending, front));
+}
+
+/* Operations of one cell with the same key wait for each other: all that wait for parcels, and all
+ * that wait for room. */
+static uint64_t line_key(fy_cell_kind kind, ferry_cell cell)
+{
+    uint64_t number = (uint64_t)(uint32_t)cell.rank * FERRY_CELLS + (uint32_t)cell.number;
+    return number * 2 + (kind == FY_CELL_ENQ) + 1;
 }
 
 bool fy_pending_has(const fy_cells *c, fy_cell_kind kind, ferry_cell cell)
 {
-    for (fy_link *link = c->pending.next; link != &c->pending; link = link->next)
-        if (is_after(pending_of(link), kind, cell))
-            return true;
-    return false;
+    return fy_table_find(&c->lines, line_key(kind, cell)) != NULL;
 }
 
-fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, int source)
+/* Puts `p` at the end of its line. FERRY_ENOMEM. */
+static int line_join(fy_cells *c, fy_pending *p)
+{
+    void *slot;
+    if (fy_table_insert(&c->lines, line_key(p->kind, p->cell), &slot) != 0)
+        return FERRY_ENOMEM;
+    fy_line *line = slot;
+    p->lined = true;
+    p->before = line->last;
+    if (line->last != NULL)
+        line->last->after = p;
+    else
+        line->first = p;
+    line->last = p;
+    return 0;
+}
+
+/* Takes `p` out of its line, if it is in one. The next one is looked at in its place. */
+static void line_leave(fy_cells *c, fy_pending *p)
+{
+    if (!p->lined)
+        return;
+    fy_line *line = fy_table_find(&c->lines, line_key(p->kind, p->cell));
+    if (p->before != NULL)
+        p->before->after = p->after;
+    else
+        line->first = p->after;
+    if (p->after != NULL)
+        p->after->before = p->before;
+    else
+        line->last = p->before;
+    if (p->before == NULL && p->after != NULL)
+        fy_list_insert(p->front.next, &p->after->front);
+    if (line->first == NULL)
+        fy_table_remove(&c->lines, line);
+    p->lined = false;
+    p->before = p->after = NULL;
+}
+
+fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, fy_cell *queue,
+                           int source)
 {
     fy_pending *p = fy_calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
     p->kind = kind;
     p->cell = cell;
+    p->queue = queue;
     p->source = source;
     p->waits = true;
+    fy_list_init(&p->front);
+    if (queue != NULL && line_join(c, p) != 0) {
+        free(p);
+        return NULL;
+    }
     fy_list_insert(&c->pending, &p->link);
+    if (p->before == NULL)
+        fy_list_insert(&c->fronts, &p->front);
     fy_layer_due(c->f, FY_LAYER_CELL);
     return p;
+}
+
+void fy_pending_owe(fy_cells *c, fy_pending *p)
+{
+    if (p->before != NULL)
+        fy_list_insert(&c->fronts, &p->front);
+    line_leave(c, p);
+    p->owes = true;
 }
 
 static bool is_asked_elsewhere(const fy_pending *p)
@@ -75,6 +135,8 @@ static void drop_parcel(fy_cells *c, fy_pending *p)
 void fy_pending_end(fy_cells *c, fy_pending *p, int error)
 {
     fy_layer_due(c->f, FY_LAYER_CELL);
+    line_leave(c, p);
+    fy_list_remove(&p->front);
     fy_list_remove(&p->link);
     if (p->noted)
         fy_queue_leave(c, p->queue, p->kind);
@@ -132,13 +194,12 @@ int fy_pending_start(fy_cells *c, const fy_cell_request *request, fy_cell *cell,
     bool keeps = request->parcel != NULL && request->hold == FERRY_KEEP;
     if (keeps && !fy_parcel_keep(c, request->parcel))
         return FERRY_ENOMEM;
-    fy_pending *p = fy_pending_add(c, request->kind, request->cell, -1);
+    fy_pending *p = fy_pending_add(c, request->kind, request->cell, cell, -1);
     if (p == NULL) {
         if (keeps)
             fy_parcel_drop(c, request->parcel, c->place, 1);
         return FERRY_ENOMEM;
     }
-    p->queue = cell;
     fy_pending_name(c, p, op);
     p->out = request->out;
     if (request->parcel != NULL)
@@ -179,15 +240,6 @@ static bool advance(fy_cells *c, fy_pending *p)
     return true;
 }
 
-/* Whether an earlier operation has to be done before `p`. */
-static bool is_behind(const fy_cells *c, const fy_pending *p)
-{
-    for (fy_link *link = c->pending.next; link != &p->link; link = link->next)
-        if (is_after(pending_of(link), p->kind, p->cell))
-            return true;
-    return false;
-}
-
 /* A rank that closes or leaves waits for no room: the others may never make any. */
 static void give_up(fy_cells *c, fy_pending *p)
 {
@@ -200,22 +252,24 @@ static void give_up(fy_cells *c, fy_pending *p)
 int fy_pending_advance(fy_cells *c)
 {
     int count = 0;
-    for (fy_link *link = c->pending.next, *next; link != &c->pending; link = next) {
-        fy_pending *p = pending_of(link);
-        next = link->next;
-        if (fy_head_of(c->f)->ends)
-            give_up(c, p);
-        if (p->queue == NULL || p->owes || !is_behind(c, p))
-            count += advance(c, p);
+    if (fy_head_of(c->f)->ends)
+        for (fy_link *link = c->pending.next; link != &c->pending; link = link->next)
+            give_up(c, pending_of(link));
+    for (fy_link *link = c->fronts.next, *before; link != &c->fronts;) {
+        before = link->prev;
+        bool ended = advance(c, front_of(link));
+        count += ended;
+        link =
+            ended ? before->next : link->next; /* the next of its line may have taken its place */
     }
     return count;
 }
 
 bool fy_pending_would_miss(fy_cells *c)
 {
-    for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
-        fy_pending *p = pending_of(link);
-        if (p->queue == NULL || (!p->owes && is_behind(c, p)))
+    for (fy_link *link = c->fronts.next; link != &c->fronts; link = link->next) {
+        fy_pending *p = front_of(link);
+        if (p->queue == NULL)
             continue;
         if (p->owes || !fy_queue_await(c, p->queue, p->kind))
             return true;
@@ -230,4 +284,6 @@ void fy_pending_fini(fy_cells *c)
         drop_parcel(c, pending_of(link));
         free(pending_of(link));
     }
+    if (c->lines.slots != NULL)
+        fy_table_fini(&c->lines);
 }

@@ -96,7 +96,7 @@ static bool can_wait(fy_cell_kind kind)
 static int remote_begin(fy_cells *c, const fy_cell_request *request, bool waits, uint32_t op,
                         fy_pending **out)
 {
-    fy_pending *p = fy_pending_add(c, request->kind, request->cell, -1);
+    fy_pending *p = fy_pending_add(c, request->kind, request->cell, NULL, -1);
     if (p == NULL)
         return fy_fail(c->f, FERRY_ENOMEM, "cell: no memory for another operation");
     p->number = ++c->next_number;
@@ -198,9 +198,10 @@ static bool remote_answer(fy_cells *c, fy_pending *p)
         .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
     };
-    p->owes = cell_send_frame(c, p->source, &frame) == FERRY_ENOMEM;
-    if (p->owes)
+    if (cell_send_frame(c, p->source, &frame) == FERRY_ENOMEM) {
+        fy_pending_owe(c, p);
         return false;
+    }
     fy_pending_end(c, p, 0);
     return true;
 }
@@ -258,10 +259,10 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
         return FY_TAKEN;
     }
     bool behind = fy_pending_has(c, (fy_cell_kind)frame->handler, cell);
-    fy_pending *p = fy_pending_add(c, (fy_cell_kind)frame->handler, cell, source);
+    fy_cell *queue = &c->board->cells[cell.number];
+    fy_pending *p = fy_pending_add(c, (fy_cell_kind)frame->handler, cell, queue, source);
     if (p == NULL)
         return FY_LEAVE;
-    p->queue = &c->board->cells[cell.number];
     p->number = (uint32_t)frame->words[0];
     p->waits = (frame->words[2] & WAITS) != 0 && can_wait(p->kind);
     p->known = frame->words[3];
@@ -345,7 +346,7 @@ static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t 
 /* Adds a parcel to the end of its cell again: the operation that took it was given up meanwhile. */
 static fy_verdict remote_give_back(fy_cells *c, ferry_cell cell, const brought *b)
 {
-    fy_pending *p = fy_pending_add(c, FY_CELL_ENQ, cell, -1);
+    fy_pending *p = fy_pending_add(c, FY_CELL_ENQ, cell, NULL, -1);
     if (p == NULL)
         return FY_LEAVE;
     p->number = ++c->next_number;

@@ -203,7 +203,10 @@ typedef struct fy_cell_request {
 /* An operation that is not done yet. One of three kinds: of this rank on a cell of its node; of
  * this rank on a cell of another node; of a rank of another node on a cell of this rank. */
 typedef struct fy_pending {
-    fy_link link; /* first member */
+    fy_link link;  /* in `pending`; first member */
+    fy_link front; /* in `fronts`, unless another operation has to be done before this one */
+    struct fy_pending *before, *after; /* in its line */
+    bool lined;                        /* it is in one */
     fy_cell_kind kind;
     ferry_cell cell;
     fy_cell *queue; /* NULL: on another node */
@@ -225,6 +228,13 @@ typedef struct fy_pending {
     int error;
     uint64_t word; /* of the answer */
 } fy_pending;
+
+/* The operations that wait for one cell of this node: all for parcels, or all for room. They are
+ * done in their order. */
+typedef struct fy_line {
+    uint64_t key;
+    fy_pending *first, *last;
+} fy_line;
 
 /* A handler of a cell of this rank. */
 typedef struct fy_marked {
@@ -277,7 +287,9 @@ typedef struct fy_cells {
     uint32_t turns;   /* operations that succeeded without waiting */
     fy_cell *awaited; /* the cell that a blocking call waits for; NULL: none */
     fy_cell_kind awaited_kind;
-    fy_link pending;
+    fy_link pending; /* all, in the order in which they came */
+    fy_link fronts;  /* those that a poll looks at */
+    fy_table lines;
     bool news; /* an awaited operation has ended */
     uint32_t next_number;
     fy_table cached;
@@ -423,8 +435,13 @@ void fy_pending_fini(fy_cells *c);
 /* Keeps an operation of this rank on a cell of its node. It uses the caller's hold of the parcel,
  * with FERRY_KEEP another one. FERRY_ENOMEM. */
 int fy_pending_start(fy_cells *c, const fy_cell_request *request, fy_cell *cell, uint32_t op);
-/* Keeps an operation. Returns the record, freed with fy_pending_end. NULL: no memory. */
-fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, int source);
+/* Keeps an operation on `cell`, which is `queue` or, if that is NULL, on another node. Returns the
+ * record, freed with fy_pending_end. NULL: no memory. */
+fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, fy_cell *queue,
+                           int source);
+/* The operation is done, but there was no memory for the answer: it stays, and none waits for it.
+ */
+void fy_pending_owe(fy_cells *c, fy_pending *p);
 /* Sets the ferry_op that ends with the record, 0 for none. An enqueue then counts as work. */
 void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op);
 /* Counts the operation as work for ferry_quiesce until it ends. */
