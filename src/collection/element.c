@@ -101,7 +101,6 @@ static void element_pack(ferry *f, const void *data, void *buffer, size_t size_b
 static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_bytes)
 {
     const unsigned char *end = at + size_bytes;
-    fy_early **last = &e->early;
     while (at < end) {
         fy_early packed;
         memcpy(&packed, at, sizeof packed);
@@ -110,12 +109,10 @@ static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_byt
         if (m == NULL)
             return false;
         *m = packed;
-        m->next = NULL;
         m->message.data = data_bytes != 0 ? m + 1 : NULL;
         if (data_bytes != 0)
             memcpy(m + 1, at + sizeof packed, data_bytes);
-        *last = m;
-        last = &m->next;
+        fy_early_add(e, m);
         at += sizeof packed + padded(data_bytes);
     }
     return true;

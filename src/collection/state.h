@@ -32,6 +32,7 @@ enum { FY_KEPT_BYTES = 512 }; /* of an error's reason, kept while other calls ma
 /* A message for a step, kept in its element until the step runs. Its data follow the struct. */
 typedef struct fy_early {
     struct fy_early *next;
+    struct fy_early *last; /* of the first message for a step: the last one for that step */
     uint64_t step;
     uint64_t from; /* key of the sending element; 0: sent by rank `source`, not by an element */
     int source;
@@ -353,6 +354,8 @@ ferry_object_fn fy_step_take, fy_proceed_take;
 /* A message for a step with room for its data; NULL: no memory. */
 fy_early *fy_early_make(fy_collections *all, size_t size_bytes);
 void fy_early_free(fy_collections *all, fy_early *m);
+/* Adds a message to its element, after those for the same step that have come before. */
+void fy_early_add(fy_element *e, fy_early *m);
 /* Makes the message a part of its element, and drops one that no step needs. False: no memory. */
 bool fy_step_add(fy_element *e, int source, const ferry_message *message);
 /* From now on messages of steps that need no task have none, keep.c. */

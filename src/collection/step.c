@@ -89,11 +89,38 @@ static void tell_stray(const fy_element *e, const fy_early *m, const char *why)
                  why);
 }
 
+enum { FEW = 32 };
+
 /* An input of the step that runs. */
 typedef struct inputs {
     uint64_t order; /* the inputs are sorted by this */
+    uint32_t arrival;
     fy_early *early;
 } inputs;
+
+static int compare_inputs(const void *left, const void *right)
+{
+    const inputs *a = left, *b = right;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    return a->arrival < b->arrival ? -1 : 1;
+}
+
+/* Few are mostly in order already. */
+static void sort_inputs(inputs *all, uint32_t count)
+{
+    if (count > FEW) {
+        qsort(all, count, sizeof *all, compare_inputs);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        const inputs moved = all[i];
+        uint32_t at = i;
+        for (; at > 0 && all[at - 1].order > moved.order; at--)
+            all[at] = all[at - 1];
+        all[at] = moved;
+    }
+}
 
 /* Takes the messages of the step out of the element. Sorts them by their sender's place in the
  * list, or without a list by its key. Messages of one sender keep their order. */
@@ -104,12 +131,10 @@ static uint32_t take_inputs(fy_element *e, inputs *all)
     for (fy_early *m; (m = e->early) != NULL && m->step == need->step; count++) {
         uint64_t order =
             need->from != NULL ? (uint64_t)place_in(need->from, need->messages, m->from) : m->from;
-        uint32_t at = count; /* insertion sort: they are few, and mostly in order */
-        for (; at > 0 && all[at - 1].order > order; at--)
-            all[at] = all[at - 1];
-        all[at] = (inputs){.order = order, .early = m};
+        all[count] = (inputs){.order = order, .arrival = count, .early = m};
         e->early = m->next;
     }
+    sort_inputs(all, count);
     return count;
 }
 
@@ -142,7 +167,6 @@ static void end_need(fy_element *e)
 static void run_step(fy_element *e)
 {
     ferry_collection *c = e->user.collection;
-    enum { FEW = 32 };
     inputs few[FEW], *all = few;
     ferry_input few_inputs[FEW], *given = few_inputs;
     uint32_t have = e->need.have;
@@ -216,6 +240,23 @@ static fy_early *early_create(ferry *f, const ferry_message *message, int source
     return m;
 }
 
+void fy_early_add(fy_element *e, fy_early *m)
+{
+    fy_early **at = &e->early;
+    while (*at != NULL && (*at)->step < m->step)
+        at = &(*at)->last->next;
+    fy_early *first = *at;
+    if (first != NULL && first->step == m->step) {
+        m->next = first->last->next;
+        first->last->next = m;
+        first->last = m;
+    } else {
+        m->next = first;
+        m->last = m;
+        *at = m;
+    }
+}
+
 bool fy_step_add(fy_element *e, int source, const ferry_message *message)
 {
     ferry *f = e->user.collection->f;
@@ -230,11 +271,7 @@ bool fy_step_add(fy_element *e, int source, const ferry_message *message)
         fy_early_free(fy_collections_of(f), m);
         return true;
     }
-    fy_early **at = &e->early;
-    while (*at != NULL && (*at)->step <= m->step)
-        at = &(*at)->next;
-    m->next = *at;
-    *at = m;
+    fy_early_add(e, m);
     need->have += now;
     return true;
 }
@@ -257,19 +294,16 @@ static void count_early(fy_element *e)
     fy_need *need = &e->need;
     fy_early *kept = e->early;
     e->early = NULL;
-    fy_early **last = &e->early;
     for (fy_early *m = kept, *next; m != NULL; m = next) {
         bool late = m->step < need->step, now = m->step == need->step;
         next = m->next;
-        m->next = NULL;
         if (late || (now && !is_needed(e, m))) {
             tell_stray(e, m, late ? "that step was left out" : "the step does not need it");
             fy_early_free(fy_collections_of(e->user.collection->f), m);
             continue;
         }
         need->have += now;
-        *last = m;
-        last = &m->next;
+        fy_early_add(e, m);
     }
 }
 
