@@ -72,6 +72,9 @@ void fy_collectives_add(ferry *f, fy_group *group)
 {
     fy_collectives *all = &f->collectives;
     group->next = all->groups;
+    group->link = &all->groups;
+    if (group->next != NULL)
+        group->next->link = &group->next;
     all->groups = group;
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, group->ranks[i]))

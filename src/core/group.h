@@ -24,6 +24,7 @@ typedef struct fy_collective_call {
 typedef struct ferry_group fy_group;
 struct ferry_group {
     fy_group *next;   /* of the program's */
+    fy_group **link;  /* the pointer to it in their list; NULL: it is in none */
     fy_group *parent; /* while the group is made: the group from which it is made */
     uint64_t id;      /* FY_GROUP_ERA times; the first rank, its serial number; 0: the members */
     uint32_t number;  /* of the last call that was begun */

@@ -183,11 +183,12 @@ int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int coun
 
 void ferry_group_free(ferry *f, ferry_group *group)
 {
-    fy_group **link = &f->collectives.groups;
-    while (*link != NULL && *link != group)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = group->next;
+    (void)f;
+    if (group != NULL && group->link != NULL) {
+        *group->link = group->next;
+        if (group->next != NULL)
+            group->next->link = group->link;
+    }
     fy_group_drop(group);
 }
 

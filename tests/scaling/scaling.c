@@ -7,7 +7,8 @@
  * - `waits` starts a dequeue at each of ITEMS empty cells, and polls often.
  * - `queue` starts ITEMS dequeues at one empty cell, and polls once for each.
  * - `steps` sends the messages of a step of ITEMS messages, from elements in mixed order.
- * - `ahead` likewise, while messages for a later step wait in the element. */
+ * - `ahead` likewise, while messages for a later step wait in the element.
+ * - `groups` makes groups and frees them, the oldest first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,17 @@ static void cells(work *w, bool one, int64_t polls)
     free(ops);
 }
 
+static void groups(const work *w)
+{
+    ferry_group **made = calloc((size_t)w->items, sizeof *made);
+    CHECK(w->f, made != NULL);
+    for (int64_t i = 0; i < w->items; i++)
+        CHECK(w->f, ferry_group_split(w->f, NULL, 0, 0, &made[i]) == 0);
+    for (int64_t i = 0; i < w->items; i++)
+        ferry_group_free(w->f, made[i]);
+    free(made);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     CHECK(f, argc == 3);
@@ -140,6 +152,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         cells(&w, false, POLLS);
     else if (strcmp(argv[1], "queue") == 0)
         cells(&w, true, w.items);
+    else if (strcmp(argv[1], "groups") == 0)
+        groups(&w);
     else
         steps(&w);
     return 0;
