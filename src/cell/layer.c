@@ -106,7 +106,7 @@ static int open_cells(ferry *f, const ferry_options *options)
     if (c->boards == NULL || c->gone == NULL || c->formats == NULL ||
         fy_table_init(&c->names, sizeof(uint64_t)) != 0 ||
         fy_table_init(&c->cached, sizeof(fy_cached)) != 0 ||
-        fy_table_init(&c->lines, sizeof(fy_line)) != 0 || open_board(c) != 0) {
+        fy_table_init(&c->lines, sizeof(fy_cell_line)) != 0 || open_board(c) != 0) {
         close_cells(f);
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
     }

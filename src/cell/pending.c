@@ -45,7 +45,7 @@ static int line_join(fy_cells *c, fy_pending *p)
     void *slot;
     if (fy_table_insert(&c->lines, line_key(p->kind, p->cell), &slot) != 0)
         return FERRY_ENOMEM;
-    fy_line *line = slot;
+    fy_cell_line *line = slot;
     p->lined = true;
     p->before = line->last;
     if (line->last != NULL)
@@ -61,7 +61,7 @@ static void line_leave(fy_cells *c, fy_pending *p)
 {
     if (!p->lined)
         return;
-    fy_line *line = fy_table_find(&c->lines, line_key(p->kind, p->cell));
+    fy_cell_line *line = fy_table_find(&c->lines, line_key(p->kind, p->cell));
     if (p->before != NULL)
         p->before->after = p->after;
     else

@@ -231,10 +231,10 @@ typedef struct fy_pending {
 
 /* The operations that wait for one cell of this node: all for parcels, or all for room. They are
  * done in their order. */
-typedef struct fy_line {
+typedef struct fy_cell_line {
     uint64_t key;
     fy_pending *first, *last;
-} fy_line;
+} fy_cell_line;
 
 /* A handler of a cell of this rank. */
 typedef struct fy_marked {
