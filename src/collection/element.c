@@ -127,10 +127,10 @@ void fy_element_free(ferry *f, fy_element *e)
         e->early = m->next;
         fy_early_free(fy_collections_of(f), m);
     }
-    free(e->need.from);
+    fy_need_free(&e->need);
     free(e->spare);
     e->user.data = NULL;
-    e->need.from = e->spare = NULL;
+    e->spare = NULL;
 }
 
 /* Unpacks all but the program's data. NULL: no memory. */
@@ -150,6 +150,7 @@ static fy_element *unpack_head(ferry_collection *c, ferry_object object, const f
     e->fresh = head->fresh;
     e->need = head->need;
     e->need.from = NULL;
+    e->need.places = NULL;
     size_t from_bytes = head->from_count * sizeof(uint64_t);
     if (from_bytes != 0) {
         e->need.from = fy_malloc(from_bytes);
@@ -157,8 +158,10 @@ static fy_element *unpack_head(ferry_collection *c, ferry_object object, const f
             goto free_element;
         memcpy(e->need.from, at, from_bytes);
     }
-    if (unpack_early(e, at + from_bytes, head->early_bytes))
+    if (unpack_early(e, at + from_bytes, head->early_bytes)) {
+        fy_need_index(e);
         return e;
+    }
 free_element:
     fy_element_free(c->f, e);
     free(e);

@@ -44,6 +44,7 @@ typedef struct fy_need {
     uint64_t step;     /* its number: of the step that waits, runs, or has run last */
     uint64_t round;    /* of the reduction that it needs */
     uint64_t *from;    /* keys of the elements that send to it; NULL: any element or rank does */
+    fy_table *places;  /* of the keys in `from`; NULL: they are few, or there was no memory */
     uint32_t messages; /* how many it needs */
     uint32_t have;     /* how many of them are here */
     bool begun;        /* the element has called ferry_step_next before */
@@ -354,6 +355,10 @@ ferry_object_fn fy_step_take, fy_proceed_take;
 /* A message for a step with room for its data; NULL: no memory. */
 fy_early *fy_early_make(fy_collections *all, size_t size_bytes);
 void fy_early_free(fy_collections *all, fy_early *m);
+/* Makes `need.places` of an element that has come to this rank. */
+void fy_need_index(fy_element *e);
+/* Frees the senders of a step that has begun, or will not. */
+void fy_need_free(fy_need *need);
 /* Adds a message to its element, after those for the same step that have come before. */
 void fy_early_add(fy_element *e, fy_early *m);
 /* Makes the message a part of its element, and drops one that no step needs. False: no memory. */

@@ -52,6 +52,63 @@ void fy_steps_wake(ferry_collection *c)
     }
 }
 
+enum { FEW = 32 };
+
+/* A slot of `places`. */
+typedef struct place {
+    uint64_t key;
+    uint32_t number; /* 1 + its index in the list */
+    bool seen;       /* its message for the step is here */
+} place;
+
+static void places_free(fy_table *places)
+{
+    if (places != NULL)
+        fy_table_fini(places);
+    free(places);
+}
+
+/* The places of many keys; of keys that are equal one. NULL: they are few, or no memory. */
+static fy_table *places_make(const uint64_t *from, uint32_t count)
+{
+    fy_table *places = count > FEW ? fy_malloc(sizeof *places) : NULL;
+    if (places == NULL || fy_table_init(places, sizeof(place)) != 0) {
+        free(places);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        void *slot;
+        if (fy_table_insert(places, from[i], &slot) != 0) {
+            places_free(places);
+            return NULL;
+        }
+        ((place *)slot)->number = i + 1;
+    }
+    return places;
+}
+
+void fy_need_free(fy_need *need)
+{
+    places_free(need->places);
+    free(need->from);
+    need->places = NULL;
+    need->from = NULL;
+}
+
+void fy_need_index(fy_element *e)
+{
+    fy_need *need = &e->need;
+    if (need->from != NULL)
+        need->places = places_make(need->from, need->messages);
+    if (need->places == NULL)
+        return;
+    for (const fy_early *m = e->early; m != NULL && m->step <= need->step; m = m->next) {
+        place *sender = m->step == need->step ? fy_table_find(need->places, m->from) : NULL;
+        if (sender != NULL)
+            sender->seen = true;
+    }
+}
+
 static int place_in(const uint64_t *from, uint32_t count, uint64_t key)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -60,17 +117,32 @@ static int place_in(const uint64_t *from, uint32_t count, uint64_t key)
     return -1;
 }
 
-/* Whether the step needs a message with its number. If there is a list of senders, it needs the
- * first message of each. `message` itself may be in `early` or not. */
+/* The place of a sender in the list of the step, which has one. */
+static uint64_t place_of(const fy_need *need, uint64_t key)
+{
+    const place *sender = need->places != NULL ? fy_table_find(need->places, key) : NULL;
+    return sender != NULL ? sender->number : (uint64_t)place_in(need->from, need->messages, key);
+}
+
+/* Whether the step needs a message with its number, which then becomes a part of the element. If
+ * there is a list of senders, it needs the first message of each. `message` itself is not in
+ * `early` yet. */
 static bool is_needed(const fy_element *e, const fy_early *message)
 {
     const fy_need *need = &e->need;
     if (need->from == NULL)
         return need->have < need->messages;
+    if (need->places != NULL) {
+        place *sender = message->from != 0 ? fy_table_find(need->places, message->from) : NULL;
+        bool first = sender != NULL && !sender->seen;
+        if (first)
+            sender->seen = true;
+        return first;
+    }
     if (place_in(need->from, need->messages, message->from) < 0)
         return false;
     for (const fy_early *m = e->early; m != NULL && m->step == need->step; m = m->next)
-        if (m != message && m->from == message->from)
+        if (m->from == message->from)
             return false;
     return true;
 }
@@ -88,8 +160,6 @@ static void tell_stray(const fy_element *e, const fy_early *m, const char *why)
                  fy_index_text(c, e->user.index, text), (unsigned long long)m->step, m->source,
                  why);
 }
-
-enum { FEW = 32 };
 
 /* An input of the step that runs. */
 typedef struct inputs {
@@ -129,8 +199,7 @@ static uint32_t take_inputs(fy_element *e, inputs *all)
     const fy_need *need = &e->need;
     uint32_t count = 0;
     for (fy_early *m; (m = e->early) != NULL && m->step == need->step; count++) {
-        uint64_t order =
-            need->from != NULL ? (uint64_t)place_in(need->from, need->messages, m->from) : m->from;
+        uint64_t order = need->from != NULL ? place_of(need, m->from) : m->from;
         all[count] = (inputs){.order = order, .arrival = count, .early = m};
         e->early = m->next;
     }
@@ -156,6 +225,8 @@ static void end_need(fy_element *e)
     fy_need *need = &e->need;
     need->waiting = false;
     need->have = 0;
+    places_free(need->places);
+    need->places = NULL;
     if (need->from == NULL)
         return;
     free(e->spare);
@@ -307,8 +378,20 @@ static void count_early(fy_element *e)
     }
 }
 
-/* Makes `*out` the keys of the senders. */
-static int read_from(fy_element *e, const ferry_step *step, uint64_t **out)
+/* The index of the first key that stands before too; 0: there is none. With `places` no two are
+ * equal if there are as many places as keys. */
+static uint32_t find_twice(const uint64_t *from, uint32_t count, const fy_table *places)
+{
+    if (places != NULL && places->count == count)
+        return 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (place_in(from, i, from[i]) >= 0)
+            return i;
+    return 0;
+}
+
+/* Makes `out->from` the keys of the senders, and their places. */
+static int read_from(fy_element *e, const ferry_step *step, fy_need *out)
 {
     const ferry_collection *c = e->user.collection;
     char text[FY_TEXT_BYTES];
@@ -324,11 +407,16 @@ static int read_from(fy_element *e, const ferry_step *step, uint64_t **out)
         from[i] = fy_index_key(c, step->from[i]);
         if (from[i] == 0)
             return fy_index_refuse(c, "step_next", step->from[i]);
-        if (place_in(from, i, from[i]) >= 0)
-            return fy_fail(c->f, FERRY_EINVAL, "step_next: element %s is listed twice",
-                           fy_index_text(c, step->from[i], text));
     }
-    *out = from;
+    fy_table *places = places_make(from, step->messages);
+    uint32_t twice = find_twice(from, step->messages, places);
+    if (twice != 0) {
+        places_free(places);
+        return fy_fail(c->f, FERRY_EINVAL, "step_next: element %s is listed twice",
+                       fy_index_text(c, step->from[twice], text));
+    }
+    out->from = from;
+    out->places = places;
     e->spare = NULL;
     return 0;
 }
@@ -351,16 +439,17 @@ int ferry_step_next(ferry_element *element, const ferry_step *needs)
         return fy_fail(c->f, FERRY_ESTATE,
                        "step_next: element %s has contributed to no reduction yet",
                        fy_index_text(c, element->index, text));
-    uint64_t *from = NULL;
+    fy_need listed = {.from = NULL};
     if (step.from != NULL && step.messages != 0) {
-        error = read_from(e, &step, &from);
+        error = read_from(e, &step, &listed);
         if (error != 0)
             return error;
     }
     uint64_t next = e->need.begun ? e->need.step + 1 : 0;
     e->need = (fy_need){.step = step.number > next ? step.number : next,
                         .round = e->round - 1,
-                        .from = from,
+                        .from = listed.from,
+                        .places = listed.places,
                         .messages = step.messages,
                         .begun = true,
                         .waiting = true,

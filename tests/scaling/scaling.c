@@ -8,6 +8,7 @@
  * - `queue` starts ITEMS dequeues at one empty cell, and polls once for each.
  * - `steps` sends the messages of a step of ITEMS messages, from elements in mixed order.
  * - `ahead` likewise, while messages for a later step wait in the element.
+ * - `listed` is as `steps`, and the step has a list of its senders.
  * - `groups` makes groups and frees them, the oldest first. */
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct work {
     ferry_collection *c;
     ferry_handler go;
     bool ahead;
+    ferry_index *senders; /* NULL: the steps have no list */
     size_t inputs;
 } work;
 
@@ -33,6 +35,7 @@ static void *make(ferry *f, ferry_element *element, void *arg, const void *bytes
     (void)bytes, (void)size_bytes;
     ferry_step first = FERRY_STEP_DEFAULTS;
     first.messages = (uint32_t)w->items;
+    first.from = w->senders;
     if (element->collection != NULL && w->go.index != 0 && element->index.at[0] == STEPPER)
         CHECK(f, ferry_step_next(element, &first) == 0);
     return calloc(1, ELEMENT_BYTES);
@@ -97,9 +100,15 @@ static void send_all(work *w, uint64_t number)
         ;
 }
 
-static void steps(work *w)
+static void steps(work *w, bool listed)
 {
     CHECK(w->f, ferry_object_handler_register(w->f, "go", go, &w->go) == 0);
+    if (listed) {
+        w->senders = calloc((size_t)w->items, sizeof *w->senders);
+        CHECK(w->f, w->senders != NULL);
+        for (int64_t i = 0; i < w->items; i++)
+            w->senders[i] = ferry_index_of(1 + i, 0, 0);
+    }
     collection_make(w, w->items + 1, true);
     if (w->ahead)
         send_all(w, 1);
@@ -107,6 +116,7 @@ static void steps(work *w)
     CHECK(w->f, ferry_collection_check(w->c) == 0);
     CHECK(w->f, w->inputs == (size_t)w->items * (w->ahead ? 2 : 1));
     CHECK(w->f, ferry_collection_destroy(w->c) == 0);
+    free(w->senders);
 }
 
 static void cells(work *w, bool one, int64_t polls)
@@ -155,7 +165,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     else if (strcmp(argv[1], "groups") == 0)
         groups(&w);
     else
-        steps(&w);
+        steps(&w, strcmp(argv[1], "listed") == 0);
     return 0;
 }
 
