@@ -149,20 +149,26 @@ typedef struct failure {
     char reason[FY_KEPT_BYTES];
 } failure;
 
-/* At least one rank has failed. Returns this rank's `error`, or the error of the first rank that
- * has one, with its reason. Collective. */
-static int failure_share(ferry *f, int error)
+/* Keeps the reason of an error. A call that polls may replace the message of the last error. */
+static failure failure_note(ferry *f, int error)
 {
-    failure own = {.error = error}, other;
+    failure own = {.error = error};
     if (error != 0)
         (void)snprintf(own.reason, sizeof own.reason, "%s", ferry_error_message(f));
-    other = own;
-    int32_t first = error != 0 ? ferry_rank(f) : INT32_MAX;
+    return own;
+}
+
+/* At least one rank has failed. Returns the error of this rank, or else of the first rank that has
+ * one, with its reason. Collective. */
+static int failure_share(ferry *f, const failure *own)
+{
+    failure other = *own;
+    int32_t first = own->error != 0 ? ferry_rank(f) : INT32_MAX;
     int reached = ferry_allreduce(f, FERRY_INT32, FERRY_MIN, &first, &first, 1);
     if (reached == 0)
         reached = ferry_broadcast(f, first, &other, sizeof other);
-    if (error != 0)
-        return fy_fail(f, error, "%s", own.reason);
+    if (own->error != 0)
+        return fy_fail(f, own->error, "%s", own->reason);
     return reached != 0 ? reached
                         : fy_fail(f, other.error, "collection_create failed on rank %d: %s", first,
                                   other.reason);
@@ -186,15 +192,16 @@ static int collection_agree(ferry *f, const ferry_collection *c, int error)
                                               "ops->flags",
                                               "ops->flat_bytes"};
     uint64_t least[2 * AGREED] = {0};
+    const failure own = failure_note(f, error);
     if (error == 0)
         list_agreed(c, least);
     for (int i = 0; i < AGREED; i++)
         least[AGREED + i] = ~least[i];
     int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, least, least, 2 * AGREED);
     if (reached != 0)
-        return error != 0 ? error : reached;
+        return error != 0 ? fy_fail(f, error, "%s", own.reason) : reached;
     if (least[0] == 0)
-        return failure_share(f, error);
+        return failure_share(f, &own);
     for (int i = 1; i < AGREED; i++)
         if (least[i] != ~least[AGREED + i])
             return fy_fail(
@@ -300,13 +307,14 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
     if (agreed) {
         fy_collections_of(f)->next_id++;
         error = make_all(c);
+        const failure own = failure_note(f, error);
         sums[0] = c->total;
         sums[1] = error != 0;
         int reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
         if (reached == 0 && sums[1] != 0)
-            error = failure_share(f, error);
-        else if (error == 0)
-            error = reached;
+            error = failure_share(f, &own);
+        else if (reached != 0)
+            error = error != 0 ? fy_fail(f, error, "%s", own.reason) : reached;
     }
     if (error != 0) {
         char reason[FY_KEPT_BYTES];
