@@ -19,8 +19,9 @@
  *
  * Any other insertion goes to the home immediately, and has a mark in the queue if there is one. If
  * the home answers that there is no element, the messages before the mark fail. For those after it
- * the rank asks again. A rank that inserts an index forgets the name that it knows: that element
- * may have ended before the insertion.
+ * the rank asks again, whatever the answer is. A rank that inserts an index forgets the name that
+ * it knows: that element may have ended before the insertion. Or a removal that follows the
+ * insertion may end it, before the home gets the insertion.
  *
  * An insertion by the home itself is a request too, since it calls `make`. Until it runs, all that
  * follows waits in the queue. If the index has an element already, there is no request, and the
@@ -220,6 +221,7 @@ static int queue_flush(ferry_collection *c, fy_known *known)
     int sent = 0;
     while (q->head != NULL && (object != 0 || q->head->inserts) && !q->head->runs) {
         bool removes = q->head->removes, inserts = q->head->inserts, mark = q->head->sent;
+        bool inserted = mark && q->head->message.words[0] == UINT64_MAX;
         int error = mark      ? 0
                     : inserts ? insertion_send(c, q->key, &q->head->message)
                               : send_waiting(c->f, (ferry_object){object}, q->head);
@@ -231,7 +233,8 @@ static int queue_flush(ferry_collection *c, fy_known *known)
         waiting_end(c, q, error);
         if (removes)
             unbind(c, q->key, object);
-        if (removes || (inserts && !mark))
+        q->renews = inserted;
+        if (removes || inserted || (inserts && !mark))
             object = 0;
         else if (error == FERRY_ENOENT && !inserts)
             object = 0; /* the element is gone; a later one may have the index */
@@ -253,10 +256,10 @@ static int known_flush(ferry_collection *c, fy_known *known)
         names_ask(c, known);
         return sent;
     }
-    free(q);
     known->queue = NULL;
-    if (known->object == 0 || known->here)
+    if ((known->object == 0 && !q->renews) || known->here)
         fy_table_remove(&c->known, known);
+    free(q);
     return sent;
 }
 

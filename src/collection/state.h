@@ -98,6 +98,7 @@ struct fy_name_queue {
     size_t running; /* entries with `runs` */
     bool counted;   /* as work: the name is known, and the messages wait for room */
     bool asked;     /* the home has been asked, and has not answered */
+    bool renews;    /* the last entry was the mark of an insertion: what follows asks again */
 };
 
 /* A rank that has asked for a name. */
