@@ -192,17 +192,16 @@ void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool end
     askers_free(told);
 }
 
-bool fy_insert_hold(ferry_collection *c, uint64_t key, int source, const ferry_message *request)
+int fy_insert_hold(ferry_collection *c, const fy_home_entry *bound, int source,
+                   const ferry_message *request)
 {
-    const fy_home_entry *bound = fy_table_find(&c->bound, key);
-    fy_leaving *l = bound != NULL ? bound->leaving : NULL;
-    fy_queue_entry *w = l != NULL ? fy_queue_entry_make(request) : NULL;
+    fy_queue_entry *w = fy_queue_entry_make(request);
     if (w == NULL)
-        return false;
+        return fy_fail(c->f, FERRY_ENOMEM, "no memory to keep it until the last element has ended");
     w->source = source;
-    leaving_add(l, w);
+    leaving_add(bound->leaving, w);
     fy_work_created(c->f, 1);
-    return true;
+    return 0;
 }
 
 typedef struct held_insertion {

@@ -154,7 +154,7 @@ static int tell_home(ferry_collection *c, uint64_t key, uint64_t ask)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
     int error = fy_collection_tell(c, home, FY_ASK, key, ask, 0, NULL, 0);
-    if (error != 0 && (error != FERRY_ENOMEM || ask == FY_ASK_INSERTS))
+    if (error != 0 && error != FERRY_ENOMEM)
         fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if the element was removed */
     return error;
 }
@@ -487,21 +487,58 @@ static bool exists_here(const ferry_collection *c, uint64_t key)
            ferry_object_locate(c->f, (ferry_object){bound->object}, &rank) != FERRY_ENOENT;
 }
 
+/* Whether the queue has no name, and the home was not asked for want of memory. */
+static bool lacks_ask(const ferry_collection *c, const fy_known *known)
+{
+    const fy_name_queue *q = known != NULL ? known->queue : NULL;
+    return q != NULL && q->counted && !q->asked && known->object == 0 && !q->head->inserts &&
+           !is_inserting(c, known->key);
+}
+
+/* Takes back the last entry, which is not the only one. */
+static void queue_shorten(ferry_collection *c, fy_name_queue *q)
+{
+    fy_queue_entry *last = q->tail;
+    q->tail = q->head;
+    while (q->tail->next != last)
+        q->tail = q->tail->next;
+    q->tail->next = NULL;
+    q->changes -= is_change(last);
+    q->running -= last->runs;
+    c->held--;
+    free(last);
+}
+
+/* Lets the insertion wait after the removal or insertion that waits in the queue. */
+static int insert_later(ferry_collection *c, const fy_known *known, const ferry_message *request)
+{
+    const uint64_t key = known->key;
+    const bool leads = removal_leads(known->queue);
+    int error = enqueue(c, key, request, NULL);
+    known = fy_table_find(&c->known, key);
+    if (error != 0 || !leads || known == NULL || known->queue == NULL || known->queue->counted ||
+        tell_home(c, key, FY_ASK_INSERTS) != FERRY_ENOMEM)
+        return error;
+    queue_shorten(c, known->queue);
+    return fy_fail(c->f, FERRY_ENOMEM, "collection_insert: no memory to tell the home");
+}
+
 int fy_names_insert(ferry_collection *c, uint64_t key, const ferry_message *request, bool *exists)
 {
     fy_known *known = fy_table_find(&c->known, key);
     fy_name_queue *q = known != NULL ? known->queue : NULL;
+    if (lacks_ask(c, known)) { /* the home must hear of the messages before it gets the insertion */
+        (void)known_flush(c, known);
+        known = fy_table_find(&c->known, key);
+        q = known != NULL ? known->queue : NULL;
+    }
+    if (lacks_ask(c, known))
+        return fy_fail(c->f, FERRY_ENOMEM, "collection_insert: no memory to ask for a name");
     *exists = q == NULL && exists_here(c, key);
     if (*exists)
         return 0;
-    if (q != NULL && q->changes != 0) {
-        bool leads = removal_leads(q);
-        int error = enqueue(c, key, request, NULL);
-        known = fy_table_find(&c->known, key);
-        if (error == 0 && leads && known != NULL && known->queue != NULL && !known->queue->counted)
-            (void)tell_home(c, key, FY_ASK_INSERTS);
-        return error;
-    }
+    if (q != NULL && q->changes != 0)
+        return insert_later(c, known, request);
     if (q != NULL && !queue_mark(c, q, UINT64_MAX, known->here))
         return fy_fail(c->f, FERRY_ENOMEM, "collection_insert: no memory");
     if (q == NULL && known != NULL)

@@ -281,9 +281,12 @@ void fy_insert_run(ferry_collection *c, int source, const ferry_message *request
     char text[FY_TEXT_BYTES];
     const fy_home_entry *bound = fy_table_find(&c->bound, key);
     bool exists = bound != NULL && bound->object != 0;
-    if (!exists && fy_insert_hold(c, key, source, request))
+    bool holds = !exists && bound != NULL && bound->leaving != NULL;
+    int error = exists  ? 0
+                : holds ? fy_insert_hold(c, bound, source, request)
+                        : fy_element_make(c, key, round, request);
+    if (holds && error == 0)
         return;
-    int error = exists ? 0 : fy_element_make(c, key, round, request);
     if (error != 0)
         fy_stray(c, "element %s was not made for rank %d: %s",
                  fy_index_text(c, fy_key_index(c, key), text), source, ferry_error_message(c->f));

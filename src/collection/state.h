@@ -280,8 +280,9 @@ fy_home_entry *fy_bound_make(ferry_collection *c, uint64_t key);
 void fy_bound_tell(ferry_collection *c, uint64_t key);
 /* Sends the names that could not be sent for want of memory. */
 void fy_names_again(ferry_collection *c);
-/* Keeps the insertion until the last element of its index has ended. False: that has ended. */
-bool fy_insert_hold(ferry_collection *c, uint64_t key, int source, const ferry_message *request);
+/* Keeps the insertion until the element of its index that leaves has ended. FERRY_ENOMEM. */
+int fy_insert_hold(ferry_collection *c, const fy_home_entry *bound, int source,
+                   const ferry_message *request);
 /* Goes on with the indices whose last elements have ended. Returns how many. */
 int fy_left_finish(ferry_collection *c);
 void fy_home_peer_gone(ferry_collection *c);
