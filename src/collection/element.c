@@ -232,10 +232,9 @@ static void element_destroy(ferry *f, void *data)
         fy_list_remove(&e->link);
         c->count--;
         if (ends) {
-            int home = fy_index_home(c, e->user.index);
             fy_rounds_change(c, e->round, e->fresh ? 0 : -1,
                              e->births - (e->fresh ? fy_birth_hash(e->key, e->round) : 0));
-            (void)fy_collection_tell(c, home, FY_UNBIND, e->key, e->user.object.word, 1, NULL, 0);
+            fy_unbind(c, e->key, e->user.object.word, true);
         }
         if (!c->ending)
             fy_rounds_leave(c, e->round);

@@ -159,11 +159,13 @@ static int tell_home(ferry_collection *c, uint64_t key, uint64_t ask)
     return error;
 }
 
-/* Tells the home that this element of the index was removed. */
-static void unbind(ferry_collection *c, uint64_t key, uint64_t object)
+void fy_unbind(ferry_collection *c, uint64_t key, uint64_t object, bool ended)
 {
+    char text[FY_TEXT_BYTES];
     int home = fy_index_home(c, fy_key_index(c, key));
-    (void)fy_collection_tell(c, home, FY_UNBIND, key, object, 0, NULL, 0);
+    if (fy_collection_tell(c, home, FY_UNBIND, key, object, ended, NULL, 0) == FERRY_ENOMEM)
+        fy_stray(c, "rank %d was not told of the end of element %s: no memory", home,
+                 fy_index_text(c, fy_key_index(c, key), text));
 }
 
 /* Counts a queue as work: it waits for room or memory alone. */
@@ -232,7 +234,7 @@ static int queue_flush(ferry_collection *c, fy_known *known)
         sent++;
         waiting_end(c, q, error);
         if (removes)
-            unbind(c, q->key, object);
+            fy_unbind(c, q->key, object, false);
         q->renews = inserted;
         if (removes || inserted || (inserts && !mark))
             object = 0;
@@ -444,7 +446,7 @@ int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *messag
         known = fy_table_find(&c->known, key);
         if (known != NULL && known->queue == NULL && known->object == object)
             fy_table_remove(&c->known, known);
-        unbind(c, key, object);
+        fy_unbind(c, key, object, false);
         if (error == 0)
             return 0;
     }

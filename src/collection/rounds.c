@@ -275,10 +275,12 @@ uint64_t fy_birth_hash(uint64_t key, uint64_t number)
 
 void fy_rounds_change(ferry_collection *c, uint64_t number, int64_t change, uint64_t sum)
 {
-    if ((change != 0 || sum != 0) && fy_collection_tell(c, fy_rounds_root(c), FY_CHANGE, number,
-                                                        (uint64_t)change, sum, NULL, 0) != 0)
-        fy_stray(c, "rank %d completes reductions and was not told of a new or removed element",
-                 fy_rounds_root(c));
+    int root = fy_rounds_root(c), error = 0;
+    if (change != 0 || sum != 0)
+        error = fy_collection_tell(c, root, FY_CHANGE, number, (uint64_t)change, sum, NULL, 0);
+    if (error != 0)
+        fy_stray(c, "rank %d completes reductions and was not told of a new or removed element: %s",
+                 root, error == FERRY_ENOMEM ? "no memory" : "it has gone");
 }
 
 int fy_change_take(ferry_collection *c, const fy_frame *frame)

@@ -302,6 +302,8 @@ int fy_queues_flush(ferry_collection *c);
 /* A rank has gone: messages that wait for its answers fail. */
 void fy_queues_peer_gone(ferry_collection *c, int rank);
 void fy_queues_fini(ferry_collection *c);
+/* Tells the home that this element of the index was removed, or with `ended` that it has ended. */
+void fy_unbind(ferry_collection *c, uint64_t key, uint64_t object, bool ended);
 /* For `call`, which sends a message: FERRY_EINVAL if it is not valid, or has more words than
  * `words_max`. The second also looks for its handler. */
 int fy_collection_check_words(const ferry_collection *c, const char *call,
