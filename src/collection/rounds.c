@@ -331,31 +331,42 @@ int fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
     return 0;
 }
 
-/* At the root: sends the results of rounds that are complete, in their order. */
-void fy_rounds_try(ferry_collection *c)
+/* At the root: sends the results of complete rounds, in their order. */
+static void results_send(ferry_collection *c)
 {
-    while (c->total_known && c->root_rounds != NULL && c->root_rounds->number == c->root_done) {
-        fy_round *round = c->root_rounds;
-        int64_t expected = c->total + round->change;
-        if (!round->described || round->sum != 0 || (int64_t)round->count != expected)
-            return;
-        (void)round_pop(&c->root_rounds);
-        c->total = expected + (int64_t)round->fresh;
-        c->root_done++;
+    while (c->complete != NULL) {
+        fy_round *round = round_pop(&c->complete);
         if (send_round(c, c->rank, FY_RESULT, round) != 0) {
-            c->root_done--;
-            c->total = expected - round->change;
-            round_push(c, &c->root_rounds, round);
+            round_push(c, &c->complete, round);
             return;
         }
         round_free(round);
     }
 }
 
+/* At the root: completes rounds, in their order. */
+void fy_rounds_try(ferry_collection *c)
+{
+    while (c->total_known && c->root_rounds != NULL && c->root_rounds->number == c->root_done) {
+        fy_round *round = c->root_rounds, **last = &c->complete;
+        int64_t expected = c->total + round->change;
+        if (!round->described || round->sum != 0 || (int64_t)round->count != expected)
+            return;
+        (void)round_pop(&c->root_rounds);
+        c->total = expected + (int64_t)round->fresh;
+        c->root_done++;
+        while (*last != NULL)
+            last = &(*last)->next;
+        *last = round;
+        round->next = NULL;
+        results_send(c);
+    }
+}
+
 void fy_rounds_again(ferry_collection *c)
 {
     rounds_settle(c);
-    fy_rounds_try(c);
+    results_send(c);
 }
 
 typedef struct delivery {
@@ -461,5 +472,7 @@ void fy_rounds_fini(ferry_collection *c)
         round_free(round_pop(&c->rounds));
     while (c->root_rounds != NULL)
         round_free(round_pop(&c->root_rounds));
+    while (c->complete != NULL)
+        round_free(round_pop(&c->complete));
     free(c->result);
 }

@@ -177,6 +177,7 @@ struct ferry_collection {
     bool again;       /* for want of memory something is left for the next poll */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
+    fy_round *complete; /* at the root: rounds whose results could not be sent yet */
     uint64_t root_done; /* at the root: reductions that are complete */
     int64_t total;      /* at the root: elements that contribute to round `root_done` */
     bool total_known;
