@@ -1,4 +1,5 @@
 /* Elements: objects whose data are a fy_element, which points to the program's data. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,17 @@
  * program's data, or their address in the shared heap. */
 typedef struct fy_packed {
     uint64_t key, incarnation, round, births, early_bytes;
-    fy_need need;
+    uint64_t need[offsetof(fy_need, places) / sizeof(uint64_t)];
     uint32_t id, from_count;
     bool fresh;
     bool lent; /* in place of the program's data stands their address */
 } fy_packed;
+
+/* An early message takes so much besides its data. */
+enum { EARLY_BYTES = sizeof(fy_early) - offsetof(fy_early, next) };
+
+_Static_assert(offsetof(fy_need, places) % sizeof(uint64_t) == 0 && EARLY_BYTES % 8 == 0,
+               "what is packed consists of words");
 
 static size_t padded(size_t size_bytes)
 {
@@ -29,7 +36,7 @@ static size_t early_size(const fy_element *e)
 {
     size_t size_bytes = 0;
     for (const fy_early *m = e->early; m != NULL; m = m->next)
-        size_bytes += sizeof *m + padded(m->message.size_bytes);
+        size_bytes += EARLY_BYTES + padded(m->message.size_bytes);
     return size_bytes;
 }
 
@@ -74,21 +81,21 @@ static void element_pack(ferry *f, const void *data, void *buffer, size_t size_b
 {
     const fy_element *e = data;
     const ferry_object_ops *ops = &e->user.collection->ops;
-    const fy_packed head = {.key = e->key,
-                            .incarnation = e->incarnation,
-                            .round = e->round,
-                            .early_bytes = early_size(e),
-                            .births = e->births,
-                            .need = e->need,
-                            .id = e->user.collection->id,
-                            .from_count = (uint32_t)from_count(e),
-                            .fresh = e->fresh,
-                            .lent = e->lent};
+    fy_packed head = {.key = e->key,
+                      .incarnation = e->incarnation,
+                      .round = e->round,
+                      .early_bytes = early_size(e),
+                      .births = e->births,
+                      .id = e->user.collection->id,
+                      .from_count = (uint32_t)from_count(e),
+                      .fresh = e->fresh,
+                      .lent = e->lent};
+    memcpy(head.need, &e->need, sizeof head.need);
     size_t user_bytes = size_bytes - head_size(e);
     unsigned char *at = element_append(buffer, &head, sizeof head);
     at = element_append(at, e->need.from, head.from_count * sizeof(uint64_t));
     for (const fy_early *m = e->early; m != NULL; m = m->next) {
-        at = element_append(at, m, sizeof *m);
+        at = element_append(at, (const unsigned char *)m + offsetof(fy_early, next), EARLY_BYTES);
         at = element_append(at, m->message.data, m->message.size_bytes);
     }
     if (e->lent)
@@ -102,8 +109,8 @@ static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_byt
 {
     const unsigned char *end = at + size_bytes;
     while (at < end) {
-        fy_early packed;
-        memcpy(&packed, at, sizeof packed);
+        fy_early packed = {.last = NULL};
+        memcpy((unsigned char *)&packed + offsetof(fy_early, next), at, EARLY_BYTES);
         size_t data_bytes = packed.message.size_bytes;
         fy_early *m = fy_early_make(fy_collections_of(e->user.collection->f), data_bytes);
         if (m == NULL)
@@ -111,9 +118,9 @@ static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_byt
         *m = packed;
         m->message.data = data_bytes != 0 ? m + 1 : NULL;
         if (data_bytes != 0)
-            memcpy(m + 1, at + sizeof packed, data_bytes);
+            memcpy(m + 1, at + EARLY_BYTES, data_bytes);
         fy_early_add(e, m);
-        at += sizeof packed + padded(data_bytes);
+        at += EARLY_BYTES + padded(data_bytes);
     }
     return true;
 }
@@ -148,9 +155,8 @@ static fy_element *unpack_head(ferry_collection *c, ferry_object object, const f
     e->round = head->round;
     e->births = head->births;
     e->fresh = head->fresh;
-    e->need = head->need;
+    memcpy(&e->need, head->need, sizeof head->need);
     e->need.from = NULL;
-    e->need.places = NULL;
     size_t from_bytes = head->from_count * sizeof(uint64_t);
     if (from_bytes != 0) {
         e->need.from = fy_malloc(from_bytes);

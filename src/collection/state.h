@@ -31,8 +31,8 @@ enum { FY_KEPT_BYTES = 512 }; /* of an error's reason, kept while other calls ma
 
 /* A message for a step, kept in its element until the step runs. Its data follow the struct. */
 typedef struct fy_early {
-    struct fy_early *next;
     struct fy_early *last; /* of the first message for a step: the last one for that step */
+    struct fy_early *next; /* an element that moves takes the fields from here on along */
     uint64_t step;
     uint64_t from; /* key of the sending element; 0: sent by rank `source`, not by an element */
     int source;
@@ -44,12 +44,13 @@ typedef struct fy_need {
     uint64_t step;     /* its number: of the step that waits, runs, or has run last */
     uint64_t round;    /* of the reduction that it needs */
     uint64_t *from;    /* keys of the elements that send to it; NULL: any element or rank does */
-    fy_table *places;  /* of the keys in `from`; NULL: they are few, or there was no memory */
     uint32_t messages; /* how many it needs */
     uint32_t have;     /* how many of them are here */
     bool begun;        /* the element has called ferry_step_next before */
     bool waiting;      /* the step has not run yet */
     bool reduction;    /* the step needs the result of one */
+    fy_table *places;  /* of the keys in `from`; NULL: they are few, or there was no memory. An
+                          element that moves takes the fields before this one along. */
 } fy_need;
 
 typedef struct fy_element {
