@@ -89,11 +89,18 @@ static int sum_of(ferry *f, int value)
     return sum;
 }
 
+/* Other ranks may send as soon as their last collective has ended: so all meet again first. */
+static void begin_anew(ferry *f)
+{
+    state_of(f)->counted = state_of(f)->results = 0;
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
 /* Each member sends to all elements, by a section and one by one. */
 static void send_to_all(ferry *f, ferry_collection *c)
 {
     const ferry_message message = {.handler = state_of(f)->count};
-    state_of(f)->counted = 0;
+    begin_anew(f);
     CHECK(f, ferry_collection_send_section(c, NULL, &message) == 0);
     for (int i = 0; i < ELEMENTS; i++)
         CHECK(f, ferry_collection_send(c, ferry_index_of(i, 0, 0), &message, NULL) == 0);
@@ -106,7 +113,7 @@ static void reduce(ferry *f, ferry_collection *c, ferry_reduced to)
     int last = ferry_member_rank(f, ferry_member_count(f) - 1);
     const ferry_message message = {
         .handler = state_of(f)->contribute, .word_count = 2, .words = {to, (uint64_t)last}};
-    state_of(f)->results = 0;
+    begin_anew(f);
     if (ferry_rank(f) == 0)
         CHECK(f, ferry_collection_send_section(c, NULL, &message) == 0);
     CHECK(f, ferry_quiesce(f) == 0 && ferry_collection_check(c) == 0);
