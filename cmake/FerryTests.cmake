@@ -46,6 +46,11 @@ endfunction()
 # process that a sanitizer watches takes ten times as long, most of it to start. There a tenth of
 # the seeds is taken. A simulated rank that dies, finds no memory or has lost work does not free
 # what it holds: that is no leak.
+function(ferry_swarm_leaks name)
+  if("--all" IN_LIST ARGN OR "--out-of-memory" IN_LIST ARGN OR "--unreadable" IN_LIST ARGN)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+  endif()
+endfunction()
 set(ferry_swarm ${CMAKE_CURRENT_LIST_DIR}/../tests/sim/swarm.sh)
 function(ferry_swarm_test name seeds)
   if(NOT FERRY_SANITIZE STREQUAL "")
@@ -54,7 +59,25 @@ function(ferry_swarm_test name seeds)
   add_test(NAME ${name}
     COMMAND sh ${ferry_swarm} $<TARGET_FILE:ferry_command> ${seeds} ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 10)
-  if("--all" IN_LIST ARGN OR "--out-of-memory" IN_LIST ARGN OR "--unreadable" IN_LIST ARGN)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+  ferry_swarm_leaks(${name} ${ARGN})
+endfunction()
+
+# Seeds with which a program has failed, each as a test. A case is RANKS_SEED. TIMEOUT and
+# ENVIRONMENT, if they are given, come first.
+function(ferry_seed_tests name cases)
+  cmake_parse_arguments(PARSE_ARGV 2 with "" "TIMEOUT;ENVIRONMENT" "")
+  if(NOT with_TIMEOUT)
+    set(with_TIMEOUT 300)
   endif()
+  foreach(case ${cases})
+    string(REPLACE "_" ";" at ${case})
+    list(POP_FRONT at ranks seed)
+    add_test(NAME ${name}_${case} COMMAND ferry_command swarm --seeds ${seed}..${seed} -n ${ranks}
+      ${with_UNPARSED_ARGUMENTS})
+    set_tests_properties(${name}_${case} PROPERTIES TIMEOUT ${with_TIMEOUT})
+    ferry_swarm_leaks(${name}_${case} ${with_UNPARSED_ARGUMENTS})
+    if(with_ENVIRONMENT)
+      set_tests_properties(${name}_${case} PROPERTIES ENVIRONMENT "${with_ENVIRONMENT}")
+    endif()
+  endforeach()
 endfunction()
