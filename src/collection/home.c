@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "collection/state.h"
 #include "core/fail.h"
-#include "core/membership.h"
 #include "core/run.h"
 #include "core/work.h"
 
@@ -164,14 +163,6 @@ static void leaving_end(ferry_collection *c, fy_leaving *l)
     fy_work_created(c->f, 1);
 }
 
-static bool has_lost(const ferry_collection *c)
-{
-    bool lost = false;
-    for (int i = 0; i < c->ranks && !lost; i++)
-        lost = fy_peer_is_gone(c->f, c->members[i]);
-    return lost;
-}
-
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool ended)
 {
     fy_home_entry *bound = fy_table_find(&c->bound, key);
@@ -185,7 +176,7 @@ void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object, bool end
     bound->told = NULL;
     if (!ended)
         leaving_begin(bound, object);
-    if (!ended && bound->leaving != NULL && has_lost(c))
+    if (!ended && bound->leaving != NULL && c->lost)
         leaving_end(c, bound->leaving); /* it may have been on the rank that is gone */
     for (const fy_asker *a = told; a != NULL; a = a->next)
         (void)fy_collection_tell(c, a->rank, FY_FORGET, key, object, 0, NULL, 0);
@@ -285,6 +276,7 @@ int fy_left_finish(ferry_collection *c)
 void fy_home_peer_gone(ferry_collection *c)
 {
     size_t index = 0;
+    c->lost = true;
     for (fy_home_entry *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;)
         if (bound->leaving != NULL)
             leaving_end(c, bound->leaving); /* it may have been on that rank */

@@ -176,6 +176,7 @@ struct ferry_collection {
     size_t held;      /* messages in queues */
     size_t inserting; /* sum over `bound` */
     bool again;       /* for want of memory something is left for the next poll */
+    bool lost;        /* a rank has gone, and elements may have gone with it */
     /* Reductions: this rank's part, and the root's. */
     fy_round *rounds, *root_rounds;
     fy_round *complete; /* at the root: rounds whose results could not be sent yet */

@@ -124,10 +124,9 @@ static uint64_t place_of(const fy_need *need, uint64_t key)
     return sender != NULL ? sender->number : (uint64_t)place_in(need->from, need->messages, key);
 }
 
-/* Whether the step needs a message with its number, which then becomes a part of the element. If
- * there is a list of senders, it needs the first message of each. `message` itself is not in
- * `early` yet. */
-static bool is_needed(const fy_element *e, const fy_early *message)
+/* Lets the message take a place in the step with its number, if that needs it. With a list of
+ * senders it needs the first message of each. `message` itself is not in `early` yet. */
+static bool take_place(const fy_element *e, const fy_early *message)
 {
     const fy_need *need = &e->need;
     if (need->from == NULL)
@@ -337,7 +336,7 @@ bool fy_step_add(fy_element *e, int source, const ferry_message *message)
         return false;
     bool late = need->begun && (m->step < need->step || (m->step == need->step && !need->waiting));
     bool now = need->waiting && m->step == need->step;
-    if (late || (now && !is_needed(e, m))) {
+    if (late || (now && !take_place(e, m))) {
         tell_stray(e, m, late ? "that step has run" : "the step does not need it");
         fy_early_free(fy_collections_of(f), m);
         return true;
@@ -368,7 +367,7 @@ static void count_early(fy_element *e)
     for (fy_early *m = kept, *next; m != NULL; m = next) {
         bool late = m->step < need->step, now = m->step == need->step;
         next = m->next;
-        if (late || (now && !is_needed(e, m))) {
+        if (late || (now && !take_place(e, m))) {
             tell_stray(e, m, late ? "that step was left out" : "the step does not need it");
             fy_early_free(fy_collections_of(e->user.collection->f), m);
             continue;
