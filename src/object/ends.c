@@ -24,8 +24,8 @@
  * If that rank dies, each rank tells another one, the new home, of objects that have been here. It
  * does not know which objects have ended: those without an entry have ended, or were lost. Messages
  * to them fail with FERRY_EPEER. Nor does it say that an object has ended, so a rank that keeps
- * messages for it gives them up after a while (fy_entry_doubt). It keeps
- * tombstones of objects that end later. */
+ * messages for it gives them up after a while (fy_entry_doubt). It keeps tombstones of objects that
+ * end later. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -47,6 +47,8 @@ typedef struct shm_address {
 static const shm_address addresses[] = {
     {0x566000000000, 128 * GIB}, {0x567000000000, 64 * GIB}, {0x7e9000000000, 384 * GIB}};
 
+enum { ADDRESSES = sizeof(addresses) / sizeof(addresses[0]) };
+
 static size_t round_up(size_t n, size_t step)
 {
     return (n + step - 1) / step * step;
@@ -124,7 +126,7 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
 
 uint64_t fy_segment_free_address(size_t total_bytes)
 {
-    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+    for (int i = 0; i < ADDRESSES; i++) {
         if (ROOM_BINDS && total_bytes > addresses[i].room)
             continue;
         void *wanted = (void *)(uintptr_t)addresses[i].address;
@@ -197,9 +199,9 @@ int fy_segment_create(const fy_shm_options *options, int *fd)
     s.base = (char *)(uintptr_t)fy_segment_free_address(s.total_bytes);
     if (s.base == NULL)
         return fy_error_set(FERRY_ESYSTEM,
-                            "%zu MiB are not free at any of 3 addresses (each job here has one): "
+                            "%zu MiB are not free at any of %d addresses (each job here has one): "
                             "%s; try a smaller FERRY_HEAP_BYTES",
-                            s.total_bytes >> 20, strerror(errno));
+                            s.total_bytes >> 20, ADDRESSES, strerror(errno));
     return make_file(&s, fd);
 }
 
