@@ -4,8 +4,8 @@
  * The `sources` of an object move with it. They name the ranks that it visited and the ranks that
  * have sent to it, except those whose messages are all still in flight. When the object ends:
  *   1. The rank where it ends keeps a tombstone and sends the creator the ranks of `sources`.
- *   2. The creator ends the name, forgets the entry and tells these ranks; with `everyone`
- *      it tells all ranks.
+ *   2. The creator ends the name, forgets the entry and tells these ranks and their successors;
+ *      with `everyone` it tells all ranks.
  *   3. The ranks that are told, and the rank of the tombstone, forget the object.
  * A message in flight bounces off the tombstone or off the creator, and its sender forgets the
  * object. A sender that has had the object keeps a tombstone until the creator tells it.
@@ -19,7 +19,7 @@
  *
  * If a creator has left in order, its successor stands for it (leave.c). So "creator" here means
  * the home: the creator, or the rank that inherited from it. An inherited name is alive as long as
- * the successor has an entry with a movement.
+ * the successor has an entry that was handed over, or of an object that has been there.
  *
  * If that rank dies, each rank tells another one, the new home, of objects that have been here. It
  * does not know which objects have ended: those without an entry have ended, or were lost. Messages
@@ -61,13 +61,13 @@ int fy_object_place(const fy_objects *objects, ferry_object object, const fy_ent
 }
 
 /* On the home. One that has inherited the name may also have an entry because it has sent to the
- * object. That has no movement. */
+ * object. Old notices of places may have told that entry of movements. */
 static bool is_alive(const fy_objects *objects, ferry_object object)
 {
     if (fy_object_creator(object) == objects->rank)
         return fy_names_alive(&objects->names, object);
     const fy_entry *entry = fy_entry_find(objects, object);
-    return entry != NULL && !entry->dead && entry->movement != 0;
+    return entry != NULL && !entry->dead && fy_entry_counts(entry);
 }
 
 static fy_source source_at(const void *ranks, uint32_t i)
@@ -102,9 +102,13 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
         if (rank != objects->rank)
             fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
     for (uint32_t i = 0; !everyone && i < count; i++) {
-        int rank = (int)source_at(ranks, i).rank_plus_1 - 1;
-        if (rank != objects->rank)
-            fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
+        int rank, next = (int)source_at(ranks, i).rank_plus_1 - 1;
+        do {
+            rank = next;
+            if (rank != objects->rank)
+                fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
+            next = fy_peer_successor(f, rank);
+        } while (next != rank);
     }
 }
 

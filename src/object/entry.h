@@ -22,6 +22,7 @@ typedef struct fy_entry {
     uint8_t hosted;    /* the object has been here */
     uint8_t left;      /* fy_left */
     uint8_t dead;      /* a tombstone */
+    uint8_t inherited; /* told by a rank that leaves, or to this rank as the home */
 } fy_entry;
 
 static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object object)
@@ -45,6 +46,12 @@ static inline void fy_entry_expect(fy_objects *objects, fy_entry *entry)
 {
     if (entry->left == FY_CARRIED)
         fy_entry_announce(objects, entry);
+}
+
+/* Whether this rank knows more of the object than a rank that has only sent to it. */
+static inline bool fy_entry_counts(const fy_entry *entry)
+{
+    return entry->hosted || entry->inherited;
 }
 
 /* Whether `object` can be a name: it has a number, and its creator is a rank of the job. */

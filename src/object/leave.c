@@ -135,8 +135,9 @@ static int tell_successor(ferry *f, int successor)
     int error = 0;
     for (fy_entry *entry;
          error == 0 && (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
-        if (entry->dead)
-            continue;                    /* a tombstone: the creator knows of the end */
+        /* The creator knows of an end. An entry of mere notices is not handed over. */
+        if (entry->dead || !fy_entry_counts(entry))
+            continue;
         fy_entry_expect(objects, entry); /* the successor will pass on its messages */
         items[count++] =
             (handover){.object = entry->object, .place = entry->guess, .movement = entry->movement};
@@ -168,24 +169,26 @@ bool fy_objects_leave(ferry *f, int successor)
 static int inherit(ferry *f, int source, const handover *item)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_entry *entry = fy_entry_find(objects, (ferry_object){item->object});
-    int32_t newer = entry == NULL ? 1 : (int32_t)(item->movement - entry->movement);
+    const ferry_object object = {item->object};
+    fy_entry *entry = fy_entry_find(objects, object);
     if (entry != NULL && (entry->record != NULL || entry->dead))
         return 0;
     /* The rank that leaves may not have learned of the end of an object of this rank. */
-    if (newer <= 0 || (fy_object_creator((ferry_object){item->object}) == objects->rank &&
-                       !fy_names_alive(&objects->names, (ferry_object){item->object})))
+    if (fy_object_creator(object) == objects->rank && !fy_names_alive(&objects->names, object))
         return 0;
-    if (entry == NULL && fy_entry_make(objects, (ferry_object){item->object}, &entry) != 0)
+    if (entry == NULL && fy_entry_make(objects, object, &entry) != 0)
         return FERRY_ENOMEM;
+    entry->inherited = 1;
+    if ((int32_t)(item->movement - entry->movement) <= 0)
+        return 0;
     if (item->place == objects->rank) {
-        entry->record = fy_record_create(objects, (ferry_object){item->object});
+        entry->record = fy_record_create(objects, object);
         if (entry->record == NULL)
             return FERRY_ENOMEM;
         entry->record->from = source;
-        int home = fy_object_home(objects, (ferry_object){item->object});
+        int home = fy_object_home(objects, object);
         if (home != objects->rank)
-            fy_location_send(f, home, (ferry_object){item->object}, FY_PLACE_ASK, item->movement);
+            fy_location_send(f, home, object, FY_PLACE_ASK, item->movement);
         return 0;
     }
     fy_entry_seen(objects, entry);

@@ -63,6 +63,8 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
         return FY_LEAVE;
     if (entry == NULL)
         entry = hear_first(objects, source, object);
+    else if (counted)
+        entry->inherited = 1;
     if (entry != NULL && movement == entry->movement)
         fy_entry_seen(objects, entry);
     /* A rank that has inherited the words of a move may say that the object is here, before it is.
@@ -76,7 +78,7 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
     entry->guess = place;
     entry->movement = movement;
     fy_entry_seen(objects, entry);
-    if (objects->told_successor != 0)
+    if (objects->told_successor != 0 && fy_entry_counts(entry))
         fy_location_send_as_work(f, objects->told_successor - 1, object, place, movement);
     if (objects->protocol.learnt != NULL && fy_object_home(objects, object) == objects->rank)
         objects->protocol.learnt(f, object, movement, entry->guess);
