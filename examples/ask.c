@@ -1,7 +1,7 @@
 /* Ask: a request that is answered by a request, and messages that meet a receive.
  *
- * Each rank asks the next one for a square. The handler there answers. Then all ranks send what
- * they got to rank 0, which receives it rank by rank.
+ * Each rank asks the next one for a square. The handler there answers. Then the other ranks send
+ * what they got to rank 0, which receives it rank by rank.
  *
  *     cc ask.c $(pkg-config --cflags --libs ferry) -o ask
  *     ferry run -n 4 ./ask */

@@ -68,7 +68,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_plan plan = {0};
     ferry_mover *fill[2];
     check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
-    for (int i = 0; i < 2; i++) /* collective: analysis and memory, once */
+    for (int i = 0; i < 2; i++) /* on all ranks in the same order: analysis and memory, once */
         check(f, ferry_mover_bind(f, &plan, x[i], x[i], NULL, &fill[i]));
     ferry_plan_fini(&plan);
 

@@ -1,8 +1,8 @@
 /* Pipeline: parcels of memory that pass through the ranks without being copied.
  *
  * Rank 0 makes parcels of 1 MiB and gives each to the cell of rank 1. Each rank takes parcels from
- * its own cell, works on them and gives them to the cell of the next rank. The last rank checks
- * them. An empty parcel says that no more come.
+ * its own cell, works on them and gives them to the cell of the next rank. The last rank adds up
+ * their first words. An empty parcel says that no more come.
  *
  *     cc pipeline.c $(pkg-config --cflags --libs ferry-data) -o pipeline
  *     ferry run -n 4 ./pipeline */

@@ -1,6 +1,6 @@
 /* Readers: rank 0 publishes versions of a parcel in a cell. The other ranks read the parcel where
- * it lies, without copying it. When rank 0 changes a parcel that somebody still reads, it gets a
- * copy, and that reader keeps the old version.
+ * it lies, without copying it. The cell keeps each version until the next one. So rank 0 gets a
+ * copy to write in, and a reader keeps the version that it reads.
  *
  *     cc readers.c $(pkg-config --cflags --libs ferry-data) -o readers
  *     ferry run -n 4 ./readers [READS] */

@@ -2,7 +2,7 @@
  *
  * 64 objects live on rank 0 at first. In each round each object gets one task. A quarter of the
  * objects has ten times the work of the others, and it is another quarter in each round. Idle ranks
- * take objects from busy ranks. FERRY_COMPUTE=sleep has the tasks sleep instead of working.
+ * take objects from busy ranks. Without FERRY_COMPUTE the tasks do nothing, with sleep they sleep.
  *
  *     cc rounds.c $(pkg-config --cflags --libs ferry) -o rounds
  *     FERRY_COMPUTE=sleep FERRY_SCHEDULER=none ferry run -n 4 ./rounds

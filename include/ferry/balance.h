@@ -29,12 +29,12 @@ typedef struct ferry_balance_options {
         sizeof(ferry_balance_options), 0, 0, NULL, NULL, 0                                         \
     }
 
-/* Makes an object on this rank schedulable: all its messages become tasks. Call it before its first
- * message. Deviation: the paper's plain message, which runs on arrival, is not offered: it would
- * overtake tasks, and messages of one rank to one object run in the order sent. Borrows `options`
- * (NULL: defaults) and what it points to. FERRY_ENOENT: not here. FERRY_ESTATE: schedulable
- * already. FERRY_EINVAL: a number is negative or not finite, a dependency is no name (that of an
- * object that has ended is accepted), or as ferry_balance_choose. [app thread, handlers | never
+/* Makes an object on this rank a scheduled one, for ever: its messages become tasks. Call it
+ * before its first message, since earlier ones run on arrival. Deviation: the paper's plain message
+ * is not offered: it would overtake tasks, and messages of one rank to one object run in the order
+ * sent. Borrows `options` (NULL: defaults) and what it points to. FERRY_ENOENT: not here.
+ * FERRY_ESTATE: scheduled already. FERRY_EINVAL: a number is negative or not finite, a dependency
+ * names no object, not even an ended one, or as ferry_balance_choose. [app thread, handlers | never
  * blocks] prema.txt 5.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
@@ -47,7 +47,7 @@ FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
 FERRY_API int ferry_balance_enable(ferry *f, bool on);
 
 /* Chooses the scheduler by its name, or by the path, with a '/', of a shared object. Every rank
- * chooses the same, before its first ferry_balance_add and before a schedulable object arrives.
+ * chooses the same, before its first ferry_balance_add and before a scheduled object arrives.
  * FERRY_SCHEDULER in the environment overrides `name`. Deviation of `multilist` from prema.txt
  * 5.4.2.4: a rank runs its own best object while it fetches a better one, so as not to wait.
  * FERRY_EINVAL: no scheduler has that name (the message lists the names), or the shared object

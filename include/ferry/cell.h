@@ -72,8 +72,9 @@ FERRY_API int ferry_parcel_release(ferry *f, ferry_parcel parcel);
  * handler would wait; there use a `timeout_ns` of 0 or, for a cell on another node, the tracked
  * form. */
 
-/* Adds `parcel` at the end, when the cell has fewer than its limit. FERRY_ENOMEM: no memory to note
- * it. [app thread, handlers with 0 | polls and blocks when it waits] cds.txt 3 (enq). */
+/* Adds `parcel` at the end, when the cell has fewer than its limit. If it fails, the caller still
+ * holds the parcel, with FERRY_GIVE too. FERRY_ENOMEM: no memory to note it. [app thread, handlers
+ * with 0 | polls and blocks when it waits] cds.txt 3 (enq). */
 FERRY_API FERRY_MUST_USE int ferry_cell_enqueue(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                                 ferry_hold hold, uint64_t timeout_ns);
 
@@ -87,7 +88,8 @@ FERRY_API FERRY_MUST_USE int ferry_cell_dequeue(ferry *f, ferry_cell cell, ferry
 FERRY_API FERRY_MUST_USE int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out,
                                              uint64_t timeout_ns);
 
-/* Removes all parcels and adds `parcel`, in one atomic step. Never waits for room. [app thread,
+/* Removes all parcels and adds `parcel`, in one atomic step. Never waits for room. If it fails, the
+ * caller still holds the parcel. [app thread,
  * handlers on this node | polls and blocks for a cell on another node] cds.txt 3 (write). */
 FERRY_API FERRY_MUST_USE int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                               ferry_hold hold);

@@ -149,10 +149,10 @@ FERRY_API FERRY_MUST_USE int ferry_collection_insert(ferry_collection *c, ferry_
 
 /* Destroys the element of `index` after the messages that this rank has sent to it. Later messages
  * to the index fail, until it is inserted again. If the index has no element yet, the call takes
- * effect when there is one, unless this rank inserts the index before: then it removes nothing, and
- * what this rank sent before it fails. An element may also destroy itself with
- * ferry_object_destroy. FERRY_ENOENT: the home knows that there is none any more; another rank
- * gets 0. [app thread, handlers | may block outside handlers | polls when it blocks] */
+ * effect when there is one. But if this rank inserts the index first, the removal has no effect,
+ * and the rank's messages before the removal fail. An element may also destroy itself with
+ * ferry_object_destroy. FERRY_ENOENT: this rank is the home, and the element was removed already.
+ * [app thread, handlers | may block outside handlers | polls when it blocks] */
 FERRY_API FERRY_MUST_USE int ferry_collection_remove(ferry_collection *c, ferry_index index);
 
 /* Sends `message` to the element of `index`, wherever it is; as ferry_object_send. If the index has
@@ -239,7 +239,7 @@ typedef struct ferry_step {
      * twice. If `messages` is 0, the list is ignored. */
     const ferry_index *from;
     bool reduction;  /* also the result of the reduction to which the element contributed last */
-    uint64_t number; /* number of the step; one that is not larger than the next is ignored */
+    uint64_t number; /* of the step; 0: the next one. A larger number skips the steps between */
 } ferry_step;
 
 #define FERRY_STEP_DEFAULTS                                                                        \

@@ -2,10 +2,10 @@
  *
  * A rank is a `ferry *`: ferry_open gives it, or ferry_main passes it. Only ferry_close and
  * ferry_error_message accept NULL; no function checks whether it is closed. All state is in it, so
- * a process may hold many ranks, of three jobs. One application thread of each rank makes all calls
- * here. Handlers and callbacks run on it, one at a time, inside the calls marked "polls". Requests
- * of one rank to another are handled in the order sent, each exactly once, or fail with a report.
- * dmcs.txt 3-4, prema.txt B. */
+ * a process may hold many ranks, of three jobs at most. One thread of a rank makes all calls (or
+ * several in turn). Handlers and callbacks run on it, one at a time, in calls
+ * marked "polls". Requests of one rank to another are handled in the order sent, each exactly once,
+ * or fail with a report. dmcs.txt 3-4, prema.txt B. */
 #ifndef FERRY_CORE_H
 #define FERRY_CORE_H
 
@@ -84,7 +84,7 @@ FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main,
 /* Opens this process's rank, in a program that keeps its own main. Collective over the job.
  * `options` may be NULL; borrows it. Gives `*out`, freed with ferry_close. FERRY_ELAUNCH: the
  * environment announces ranks that cannot be reached; see ferry_error_message(NULL). FERRY_ESTATE:
- * this process was one of several ranks that `ferry run` started; it opens no other. [app thread |
+ * this process has opened the rank that `ferry run` gave it, and can open no other. [app thread |
  * may block] dmcs.txt 3.1, prema.txt B.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **out);
 
@@ -107,7 +107,8 @@ FERRY_API const char *ferry_version(void);
  * handlers] */
 FERRY_API void ferry_abort(ferry *f, int status, const char *reason) __attribute__((noreturn));
 
-/* Returns this rank's number, from 0, and ferry_ranks how many ranks the job has. [any thread |
+/* Returns this rank's number, from 0, and ferry_ranks how many numbers for ranks the job has, used
+ * or not. If ranks may join or leave, ferry_member_count says how many are there. [any thread |
  * never blocks] */
 FERRY_API int ferry_rank(const ferry *f);
 FERRY_API int ferry_ranks(const ferry *f);
@@ -182,12 +183,12 @@ typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 /* The timeout of the papers, as a value for `timeout_ns`. */
 #define FERRY_TIMEOUT_DEFAULT_NS UINT64_C(1000000000)
 
-/* Tells the caller the outcome of an operation: the papers' schedule. Any field may be zero. A
- * tracked operation ends exactly once: completed, timed out or failed. Submitted comes at most
- * once. This holds also if the peer dies, memory runs out, or the rank is closed. Events come in
- * calls that poll (but see ferry_background_begin), never in the call that starts the operation.
- * Ferry copies the struct, so one may serve many operations. The memory it points to must live
- * until they end. progressive-messages.txt 4, 5.1.1. */
+/* Tells the caller the outcome of an operation: the papers' schedule. Any field but `size` may be
+ * zero. A tracked operation ends exactly once: completed, timed out or failed. Submitted comes at
+ * most once. This holds also if the peer dies, memory runs out, or the rank is closed. Events come
+ * in calls that poll (but see ferry_background_begin), never in the call that starts the operation.
+ * Ferry copies the struct, so one without `op` may serve many operations. The memory to which
+ * arguments point must live until they end. progressive-messages.txt 4, 5.1.1. */
 typedef struct ferry_track {
     size_t size; /* sizeof(ferry_track) */
     /* The data sent may be reused. Only operations that send data of the program report it: not a
@@ -201,7 +202,9 @@ typedef struct ferry_track {
     void *completed_arg;
     ferry_track_fn *failed; /* the operation will never complete */
     void *failed_arg;
-    ferry_op *op; /* set on return to a handle for ferry_op_test and ferry_op_wait, which end it */
+    /* Set on return to a handle, which ferry_op_test, ferry_op_wait or ferry_op_cancel must end.
+     * The call does not keep the pointer. */
+    ferry_op *op;
     /* The operation has not ended within `timeout_ns` (0: no timeout). Polls notice that, never
      * early. The operation is cancelled here and reports no later end; at the target it may still
      * take effect. If `timed_out` is NULL, the operation fails with FERRY_ETIMEDOUT. */
@@ -222,14 +225,14 @@ typedef struct ferry_track {
 
 /* The states of an operation: the papers' status. */
 typedef enum ferry_op_status {
-    FERRY_OP_NONE,    /* no operation: none has begun, or its end was taken */
+    FERRY_OP_NONE,    /* no operation: the handle is all zero, as after its end was taken */
     FERRY_OP_PENDING, /* it has not ended, or a poll has still to report its end */
     FERRY_OP_ENDED,   /* it has ended; ferry_op_test and ferry_op_wait take its end */
 } ferry_op_status;
 
-/* Returns the ferry_op_status of `op`, and changes nothing. FERRY_EINVAL: `op` names no operation
- * that is still open. [app thread, handlers | never blocks | does not poll] prema.txt C.2.4
- * (status). */
+/* Returns the ferry_op_status of `op`, and changes nothing. FERRY_EINVAL: `op` is no handle, or a
+ * copy of one whose end was taken. [app thread, handlers | never blocks | does not poll] prema.txt
+ * C.2.4 (status). */
 FERRY_API FERRY_MUST_USE int ferry_op_state(ferry *f, ferry_op op);
 
 /* If `*op` has ended, sets it to none and returns 0 or the error of the operation. If it has not
@@ -368,13 +371,13 @@ typedef enum ferry_reduction {
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
-/* Returns when no request, put, update, object message or object is in flight (objects that the
- * program carries do not count), and no task is left. Runs handlers and tasks until then. Tracked
- * operations have been reported (docs/messages.md). Collective, repeatable. FERRY_ECANCELED:
- * ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or ended before the others, or this
- * one joins while they close. FERRY_ELOST: a message was damaged, or its target has no such
- * handler. FERRY_EINVAL: ranks have registered different handlers, or call different collectives.
- * prema.txt 5.1 (termination). */
+/* Returns when no request, put, atomic update, object message or object is in flight, and no task
+ * is left. Runs handlers and tasks until then. Does not wait for two-sided messages, collectives,
+ * movers, windows, and objects that the program carries. Tracked operations were reported.
+ * Collective, repeatable. FERRY_ECANCELED: ferry_quiesce_break was called. FERRY_EPEER: a rank has
+ * died, or ended before the others, or this one joins while they close. FERRY_ELOST: a message was
+ * damaged or has no handler. FERRY_EINVAL: ranks registered different handlers, or make different
+ * calls. prema.txt 5.1. */
 FERRY_API int ferry_quiesce(ferry *f);
 
 /* Makes the ferry_quiesce that this rank is in return FERRY_ECANCELED soon, on this rank alone. The

@@ -40,9 +40,9 @@ typedef struct ferry_directory_protocol {
 /* A shared object with a protocol defines a `const ferry_directory_protocol` under this name. */
 #define FERRY_DIRECTORY_SYMBOL "ferry_directory_plugin"
 
-/* Tells `rank` that move number `movement` has brought `object` to `place`. A rank that knows a
- * later move drops this. Call it with the `movement` that a function of the protocol was given.
- * `place` is this rank or, in `learnt`, the place given. If `rank` is this rank, nothing happens. A
+/* Tells `rank` that move number `movement` has brought `object` to rank `place`. A rank that knows
+ * a later move drops this. Call it with the `movement` that a function of the protocol was given.
+ * `place` is this rank or, in `learnt`, the rank given. If `rank` is this rank, nothing happens. A
  * `rank` or `place` that does not exist is logged. [app thread, inside the functions of a protocol
  * | never blocks] */
 FERRY_API void ferry_directory_tell(ferry *f, int rank, ferry_object object, uint32_t movement,

@@ -32,7 +32,7 @@ enum ferry_error {
     FERRY_ETOOLONG = -24,  /* the message is longer than the receive it met */
 
     /* A peer is lost. */
-    FERRY_EPEER = -40, /* the rank named is dead or has left */
+    FERRY_EPEER = -40, /* the rank named is dead, has left, or has not joined yet */
 
     /* The job is lost. */
     FERRY_ELAUNCH = -60, /* ranks could not be started, or cannot reach each other */

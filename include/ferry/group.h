@@ -2,10 +2,10 @@
  *
  * The ranks of a group never change. If one of them dies or leaves, later calls over the group fail
  * with FERRY_EPEER, even a call that the leaving rank has made. The other ranks can make a new
- * group. A group without it works again after a ferry_quiesce. A rank may be in any number of
- * groups. Each argument that is a group may be NULL: all members (member.h). `ferry_collective`
- * (collective.h) takes a group. Ranks keep their numbers: a root is a rank of the job. A rank's
- * *place* is its index in the group. */
+ * group. Groups without that rank go on (docs/messages.md: exceptions). A rank may be in any number
+ * of groups. Each argument that is a group may be NULL: all members. `ferry_collective` takes a
+ * group. Ranks keep their numbers: a root is a rank of the job. A rank's *place* is its index in
+ * the group. */
 #ifndef FERRY_GROUP_H
 #define FERRY_GROUP_H
 

@@ -28,17 +28,17 @@ typedef struct ferry_peer_event {
  * operations that name it. It may do what handlers may. */
 typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
 
-/* Calls `fn` when another rank joins or goes. If every living rank has registered one, the job
- * survives deaths: the launcher names the dead rank and goes on, and the status of that rank does
- * not count. Under mpirun and port loopback a death ends the job. Operations that name
- * a dead rank fail with FERRY_EPEER. So do collectives, until a ferry_quiesce has agreed on the
- * members (docs/messages.md). ferry_close waits for the living ranks, returns 0, and calls `fn` no
- * more. `fn` NULL ends the watch. Keeps `arg` until then. [app thread, handlers | never blocks]
+/* Calls `fn`, in place of an earlier one, when another rank joins or goes. NULL ends the watch. If
+ * every living rank watches, the job survives deaths: the launcher names the dead rank and goes on,
+ * and its status does not count. Under mpirun and port loopback a death ends the job. Operations
+ * that name a dead rank fail with FERRY_EPEER. So do collectives, until a ferry_quiesce has agreed
+ * on the members (docs/messages.md). ferry_close waits for the living ranks, returns 0, and calls
+ * `fn` no more. Keeps `arg` until then. [app thread, handlers | never blocks]
  * progressive-messages.txt 3.4, 4.2. */
 FERRY_API int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg);
 
-/* Whether `rank` has gone, as far as this rank has been told. [app thread, handlers | never
- * blocks] */
+/* Whether `rank` has gone, as far as this rank has been told. True also for a number that no rank
+ * has yet. [app thread, handlers | never blocks] */
 FERRY_API bool ferry_peer_is_gone(const ferry *f, int rank);
 
 /* Joining and leaving. */
@@ -54,7 +54,7 @@ FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[]
 
 /* Leaves the job; the other ranks stay. Moves this rank's objects to them, with their messages,
  * also objects of types that are not registered here. Names of objects that this rank created stay
- * valid. Then frees `f`; with ferry_main, which frees it, return from rank_main immediately.
+ * valid. Then frees `f`. If ferry_main opened the rank, use `f` no more and return from rank_main.
  * docs/messages.md says how the others learn of it. Under mpirun the process sleeps until the
  * others close. FERRY_ENOTSUP: the port's ranks end together. FERRY_ENOMEM: the rank is still a
  * member. FERRY_ESTATE: in a handler, or a collection exists. [app thread, not in handlers | polls

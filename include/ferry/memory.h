@@ -1,12 +1,12 @@
 /* Memory: a heap that every rank of a node sees at the same address, and one-sided put and get.
  *
- * Puts and gets work on memory that Ferry knows: from ferry_alloc, or registered. A put or get
- * outside it fails with an error and never crashes the target. That is stricter than the papers,
- * which put to any address. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
+ * Puts and gets work on memory of ferry_alloc, or registered. Elsewhere they fail, and never crash
+ * the target, unlike the papers' puts. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
  *
- * A put or get that is not a plain copy is sent by messages. In a handler it may return
- * FERRY_EAGAIN: nothing was started, and no event will come (docs/limits.md). FERRY_ERANGE:
- * the caller's data have over 1 MiB, and a part of them is not mapped. */
+ * If both ranks are on one node and the memory is of ferry_alloc, the caller copies the data
+ * itself. Otherwise Ferry sends messages. Then, in a handler, the call may return FERRY_EAGAIN:
+ * nothing was started (docs/limits.md). FERRY_ERANGE: the caller's data
+ * have over 1 MiB, and a part of them is not mapped. */
 #ifndef FERRY_MEMORY_H
 #define FERRY_MEMORY_H
 

@@ -104,10 +104,10 @@ typedef void ferry_object_fn(ferry *f, ferry_object object, void *data, int sour
 FERRY_API FERRY_MUST_USE int ferry_object_handler_register(ferry *f, const char *name,
                                                            ferry_object_fn *fn, ferry_handler *out);
 
-/* Makes an object of `data` on this rank and gives its name. Takes `data` (freed with the type's
- * destroy). On its rank an object takes up to 440 bytes besides its data. FERRY_EINVAL: the type is
- * not registered, or a pointer is NULL. FERRY_ENOMEM: memory is the only limit; `waiting_bytes`
- * does not count objects. [app thread, handlers | never blocks] prema.txt C.2.3. */
+/* Makes an object of `data` on this rank and gives its name. On success takes `data` (freed with
+ * the type's destroy). On its rank an object takes up to 440 bytes besides its data. FERRY_EINVAL:
+ * the type is not registered, or a pointer is NULL. FERRY_ENOMEM: memory is the only limit;
+ * `waiting_bytes` does not count objects. [app thread, handlers | never blocks] prema.txt C.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_object_create(ferry *f, ferry_object_type type, void *data,
                                                  ferry_object *out);
 

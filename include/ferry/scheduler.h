@@ -43,8 +43,8 @@ typedef struct ferry_scheduler {
      * application thread calls it when it is about to run a task. This is the place to ask other
      * ranks for work. */
     ferry_schedulable *(*next)(ferry_scheduling *s, void *state);
-    /* `item` is new here: it was created, has arrived, has ended its task, was released by the
-     * program, or has come back because it could not be sent. It may have pending tasks. */
+    /* `item` is new here: it was created, has arrived, has ended its task, is given back by the
+     * program (ferry_object_data), or could not be sent. It may have pending tasks. */
     void (*activate)(ferry_scheduling *s, void *state, ferry_schedulable *item);
     /* A task was added to `item`, which is here and not running. */
     void (*notify)(ferry_scheduling *s, void *state, ferry_schedulable *item);
@@ -78,7 +78,7 @@ typedef struct ferry_scheduler {
 /* A scheduler may call these, only from inside its functions. [either thread, lock held | never
  * blocks] */
 
-/* Returns this rank's number, ferry_scheduling_ranks how many ranks the job has, and
+/* Returns this rank's number, ferry_scheduling_ranks what ferry_ranks does, and
  * ferry_scheduling_now the time of ferry_now. */
 FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
 FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);

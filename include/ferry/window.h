@@ -144,6 +144,8 @@ FERRY_API FERRY_MUST_USE int ferry_window_get_strided(ferry_window *window, int 
                                                       const ferry_window_range *range, void *data,
                                                       const ferry_track *track);
 
+/* Atomic operations. */
+
 /* A change by an accumulate: element = element (reduction) value, number by number. */
 typedef struct ferry_window_change {
     ferry_type type;
@@ -162,7 +164,8 @@ FERRY_API FERRY_MUST_USE int ferry_window_accumulate(ferry_window *window, int r
 
 /* Accumulates one number and copies the number that was there before to `old`; 0 if there was no
  * value. It takes effect as a get does. Keeps `old` as ferry_window_get keeps its target; borrows
- * `what->value`. [app thread, handlers | never blocks] */
+ * `what->value`. FERRY_EINVAL: `what->count` is not 1. Other errors as ferry_window_accumulate.
+ * [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_fetch(ferry_window *window, int rank, int64_t index,
                                                 const ferry_window_change *what, void *old,
                                                 const ferry_track *track);
@@ -187,9 +190,9 @@ FERRY_API FERRY_MUST_USE int ferry_window_compare_swap(ferry_window *window, int
 
 /* Ends the epoch that the last fence began, for all ranks, and begins the next. Every rank of the
  * group calls it. All gets of all ranks take effect before all puts and accumulates. If a rank of
- * the window has gone, every later fence returns FERRY_EPEER. In a window without a group that ends
- * with the next ferry_quiesce: the ranks that are left go on. It does not end while a rank is a
- * member that joined after the window was made. progressive-messages.txt A.1.4. */
+ * the window has gone, every later fence returns FERRY_EPEER. If the window has no group, fences
+ * among the ranks that are left work again after the next ferry_quiesce, unless a rank that joined
+ * after the window was made is a member. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_fence(ferry_window *window);
 
 /* Opens the array of this rank to the `count` ranks at `ranks`, which is borrowed. Never blocks.

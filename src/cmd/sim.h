@@ -51,6 +51,6 @@ bool cmd_sim_check(const char *command);
 
 #define CMD_SIM_UNITS                                                                              \
     "TIME is a number with ps, ns, us, ms or s; nanoseconds without. BYTES is a number, which\n"   \
-    "K, M, G or T may follow. P is a probability from 0 to 1. docs/simulator.md says more.\n"
+    "K, M, G or T may follow. docs/simulator.md says more.\n"
 
 #endif

@@ -20,9 +20,8 @@ static const char help[] =
     "\n"
     "Runs PROGRAM, which uses ferry_main, on N simulated ranks once for each seed, with faults\n"
     "chosen at random by the seed. Stops at the first run that fails (exit status other than 0,\n"
-    "a signal, a deadlock, a broken promise, too long). Then it looks for a failing run with "
-    "fewer\n"
-    "ranks and faults, and prints the command that repeats that.\n"
+    "a signal, a deadlock, a message lost, doubled or overtaken, too long). Then it looks for a\n"
+    "failing run with fewer ranks and faults, and prints the command that repeats that.\n"
     "\n"
     "  -s, --seeds A..B        which seeds; 1..100 by default\n" CMD_SIM_HELP
     "  -a, --all               also deaths of ranks, and allocations from the shared heap that\n"
