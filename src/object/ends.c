@@ -85,7 +85,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
 {
     fy_objects *objects = fy_objects_of(f);
     bool first = is_alive(objects, object);
-    everyone |= objects->protocol.everyone;
+    everyone |= first & objects->protocol.everyone;
     if (objects->told_successor != 0)
         fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, movement);
     fy_entry *entry = fy_entry_find(objects, object);
@@ -98,7 +98,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
         else
             entry->dead = 1; /* nothing else says that the name has ended */
     }
-    for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
+    for (int rank = 0; everyone && rank < objects->ranks; rank++)
         if (rank != objects->rank)
             fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
     for (uint32_t i = 0; !everyone && i < count; i++) {
@@ -221,6 +221,13 @@ static void ends_answer(ferry *f, int source, ferry_object object, uint32_t move
         fy_location_send(f, source, object, entry->guess, entry->movement);
 }
 
+void fy_home_ask(ferry *f, ferry_object object, uint32_t movement)
+{
+    int home = fy_object_home(fy_objects_of(f), object);
+    if (home != ferry_rank(f))
+        fy_location_send(f, home, object, FY_PLACE_ASK, movement);
+}
+
 /* The program will install here an object that `source` uninstalled, and messages may wait for it.
  * Until then the main program of this rank does not wait for credit. If the object has been here
  * already, `source` learns that. It does not learn a newer place, which the object may not have
@@ -229,7 +236,6 @@ static fy_verdict hear_of_carried(ferry *f, int source, ferry_object object, uin
 {
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, object);
-    int home = fy_object_home(objects, object);
     if (entry != NULL && entry->record != NULL && fy_entry_leaves(f, entry))
         return FY_LEAVE;
     bool ended = entry != NULL ? entry->dead : fy_object_is_ours(objects, object);
@@ -248,8 +254,7 @@ static fy_verdict hear_of_carried(ferry *f, int source, ferry_object object, uin
     entry->record->from = source;
     fy_objects_of(f)->carried += !entry->record->due;
     entry->record->due = true;
-    if (home != objects->rank)
-        fy_location_send(f, home, object, FY_PLACE_ASK, movement);
+    fy_home_ask(f, object, movement);
     return FY_TAKEN;
 }
 
@@ -330,6 +335,9 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
         bool awaited = record != NULL && fy_record_state(f, record) == FY_AWAITED;
         if (died && !awaited)
             fy_home_tell(f, entry);
+        else if (died)
+            fy_home_ask(f, record->object,
+                        entry->movement); /* the last home may not have answered */
         if (!awaited || record->from != rank)
             continue;
         if (record->due && !died)

@@ -30,6 +30,10 @@ bool fy_entry_doubt(ferry *f, fy_entry *entry);
  * is work: the next quiescence waits for it. */
 void fy_home_tell(ferry *f, const fy_entry *entry);
 
+/* Asks the home whether the object, for which messages wait here, can still come. It answers if the
+ * object has ended. */
+void fy_home_ask(ferry *f, ferry_object object, uint32_t movement);
+
 /* `rank` has gone, so no more frames come from it. Objects that were to come from it are lost, and
  * messages that wait for them fail. */
 void fy_directory_peer_gone(ferry *f, int rank, bool died);

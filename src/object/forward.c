@@ -3,6 +3,7 @@
 #include "core/operation.h"
 #include "core/why.h"
 #include "object/delivery.h"
+#include "object/ends.h"
 #include "object/entry.h"
 #include "object/wire.h"
 
@@ -80,9 +81,7 @@ static fy_verdict message_await(ferry *f, int source, const fy_envelope *envelop
     record->from = source;
     fy_queued_list_push(&record->late, queued);
     fy_gaps_watch(f);
-    int creator = fy_object_home(objects, envelope->object);
-    if (creator != objects->rank)
-        fy_location_send(f, creator, envelope->object, FY_PLACE_ASK, envelope->movement);
+    fy_home_ask(f, envelope->object, envelope->movement);
     return FY_TAKEN;
 }
 

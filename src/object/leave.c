@@ -19,6 +19,7 @@
 #include "core/outgoing.h"
 #include "core/work.h"
 #include "object/delivery.h"
+#include "object/ends.h"
 #include "object/entry.h"
 #include "object/execution.h"
 #include "object/flat.h"
@@ -186,9 +187,7 @@ static int inherit(ferry *f, int source, const handover *item)
         if (entry->record == NULL)
             return FERRY_ENOMEM;
         entry->record->from = source;
-        int home = fy_object_home(objects, object);
-        if (home != objects->rank)
-            fy_location_send(f, home, object, FY_PLACE_ASK, item->movement);
+        fy_home_ask(f, object, item->movement);
         return 0;
     }
     fy_entry_seen(objects, entry);
