@@ -1,5 +1,6 @@
 #include "base/env.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -173,6 +174,7 @@ int fy_env_say_opened(void)
     static const char opened = FY_ENV_OPENED;
     int fd = text != NULL ? atoi(text) : -1;
     unsetenv(FY_ENV_JOB_OPENED);
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* a program that replaces this one ends the ranks */
     return send(fd, &opened, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? fd : -1;
 }
 

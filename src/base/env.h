@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/shared.h"
 
@@ -43,6 +44,13 @@ enum { FY_ENV_OPENED = 1, FY_ENV_ENDED = 2 };
 /* Says so, once, if a command wants to know. Returns the socket, which the caller closes; -1: no
  * command wants to know. */
 FY_SHARED int fy_env_say_opened(void);
+
+/* Says by that socket that the ranks have ended, and have not left work undone. */
+static inline void fy_env_say_ended(int socket)
+{
+    static const char ended = FY_ENV_ENDED;
+    (void)send(socket, &ended, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
 /* The entries of the environment ("NAME=value") that begin with `prefix`, one after the other; NULL
  * behind the last. `*index` begins with 0. */

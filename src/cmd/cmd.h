@@ -59,7 +59,7 @@ bool cmd_check_servers(const char *command, int ranks);
 /* How far the ranks of a program came. */
 typedef enum cmd_progress {
     CMD_UNOPENED, /* it has opened none */
-    CMD_OPENED,   /* simulated ranks: it has ended before them */
+    CMD_OPENED,   /* simulated ranks, or threads: it has ended before them */
     CMD_ENDED,    /* all have ended; or what became of them is not told */
 } cmd_progress;
 

@@ -109,7 +109,7 @@ static int run(const ferry_launch_options *options, char **argv)
 }
 
 /* The launcher does not see which ranks are threads. So the program itself says that it starts
- * them.
+ * them, and that they have ended.
  */
 static int run_threads(const ferry_launch_options *options, char **argv)
 {
@@ -119,9 +119,15 @@ static int run_threads(const ferry_launch_options *options, char **argv)
         return CMD_LAUNCH_STATUS;
     }
     int status = run(options, argv);
-    if (cmd_opened_end(ends) == CMD_UNOPENED && status == 0)
+    cmd_progress progress = cmd_opened_end(ends);
+    if (status != 0 || progress == CMD_ENDED)
+        return status;
+    if (progress == CMD_UNOPENED) {
         cmd_say_unopened("run", argv[0]);
-    return status;
+        return status;
+    }
+    cmd_say_unended("run", argv[0]);
+    return EXIT_FAILURE;
 }
 
 int cmd_run(int argc, char **argv)

@@ -88,11 +88,13 @@ int fy_threads_run(const fy_threads_plan *plan)
         return fy_error_set(FERRY_ENOMEM, "no memory for %d threads", plan->places);
     if (plan->places > plan->ranks)
         fy_segment_spawner_set(plan->segment, spawn_ranks, &all);
-    close(fy_env_say_opened());
+    plan->segment->opened = fy_env_say_opened();
     start_threads(&all, 0, plan->ranks);
     for (int rank = 0; rank < plan->places; rank++)
         if (all.ranks[rank].started)
             pthread_join(all.ranks[rank].thread, NULL);
+    fy_env_say_ended(plan->segment->opened);
+    close(plan->segment->opened);
     free(all.ranks);
     return 0;
 }

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Goal: ferry run gives the right status and lines for every kind of end, and leaves nothing behind.
 # Method: run small programs and tests/cmd/rank_program.c in its modes; look at status, output and
-# processes. Usage: run_test.sh FERRY RANK_PROGRAM HELLO
+# processes. Usage: run_test.sh FERRY RANK_PROGRAM HELLO CRASHING
 ferry=$1
 program=$2
 threaded=$3 # a program of ferry_main
+crashing=$4 # another, of which a rank ends in the way of its arguments
 . "$(dirname "$0")/common.sh"
 
 # Whether no process runs the program from this test's own copy.
@@ -141,6 +142,13 @@ expect 0 "$ferry" run --threads -n 2 "$threaded"
 lines err 0
 expect 3 "$ferry" run --threads -n 2 sh -c 'exit 3'
 lines err 1
+# A rank that ends the process with status 0, before the others have ended, is no success.
+for how in _exit0 exec; do
+    expect 1 "$ferry" run --threads -n 2 "$crashing" $how main 1
+    says err 'ferry run: .*crashing has ended with status 0 before its ranks; the status is 1'
+done
+expect 0 "$ferry" run --threads -n 2 "$crashing" abort0 main 1
+says err 'ends the job with status 0'
 
 # Ranks that end.
 expect 0 "$ferry" run -n 4 "$work/ranker" leave

@@ -8,8 +8,8 @@
  *
  *      crashing HOW WHERE RANK
  *
- * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0 thread (pthread_exit), or abort7 and
- * abort0 (ferry_abort).
+ * HOW: none segv abort exit3 exit0 _exit0 exec kill return3 return0 thread (pthread_exit), or
+ * abort7 and abort0 (ferry_abort).
  * WHERE: main handler task barrier allreduce gather broadcast scan alltoall group started quiesce
  * close phase. Exit status 9: a call has failed, with its error on standard error. */
 #include <fcntl.h>
@@ -68,6 +68,8 @@ static void end_here(state *s)
         exit(0);
     if (strcmp(how, "_exit0") == 0)
         _exit(0);
+    if (strcmp(how, "exec") == 0)
+        execlp("true", "true", (char *)NULL);
     if (strcmp(how, "thread") == 0)
         pthread_exit(NULL);
     if (strcmp(how, "kill") == 0)

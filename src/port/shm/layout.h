@@ -156,6 +156,7 @@ struct fy_segment {
     void *spawner_arg;
     int pipe; /* the pipe of a joined process (launch/join.h); -1: none */
     int link; /* the socket to the launcher, for `spawner_arg`; closed with the segment; -1: none */
+    int opened; /* the socket of fy_env_say_opened, if ranks are threads; -1: none */
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
     size_t boards_offset;

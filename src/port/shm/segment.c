@@ -260,6 +260,7 @@ int fy_segment_map(int fd, fy_segment **out)
     (void)madvise(got, s->total_bytes, MADV_DONTDUMP);
     s->pipe = -1;
     s->link = -1;
+    s->opened = -1;
     s->kept = -1;
     *out = s;
     return 0;

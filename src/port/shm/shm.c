@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/error.h"
 #include "base/thread.h"
 
@@ -219,6 +220,7 @@ static void shm_abort(fy_port *port, int status)
 {
     /* seq_cst: before the process ends */
     atomic_store(&state_of(port)->self->aborts, (uint32_t)status + 1);
+    fy_env_say_ended(state_of(port)->segment->opened);
     _exit(status);
 }
 

@@ -2,12 +2,10 @@
 #include "port/sim/sim.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
@@ -524,17 +522,6 @@ int fy_sim_check(const fy_sim_options *options)
     return error;
 }
 
-/* Says by the socket of fy_env_say_opened that the ranks have ended, and did not end the process.
- */
-static void say_ended(int socket)
-{
-    static const char ended = FY_ENV_ENDED;
-    if (socket < 0)
-        return;
-    (void)send(socket, &ended, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close(socket);
-}
-
 int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg)
 {
     fy_world *world;
@@ -550,14 +537,13 @@ int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg
         status = fy_storage_watch(world);
     if (status == 0) {
         int socket = fy_env_say_opened();
-        if (socket >= 0)
-            fcntl(socket, F_SETFD, FD_CLOEXEC);
         uint64_t start_ns = fy_clock_now_ns();
         fy_crash *crash = fy_crash_watch(fy_report_running, world);
         loop(world);
         fy_crash_unwatch(crash);
         fy_storage_unwatch();
-        say_ended(socket);
+        fy_env_say_ended(socket);
+        close(socket);
         status = world->ended ? world->status : judge_deaths(world);
         if (write_tape(world, true) != 0 && status == 0)
             status = FERRY_ESYSTEM;
