@@ -160,6 +160,20 @@ int fy_env_check(void)
     return error;
 }
 
+static int check_ring(const char *names, uint32_t size, uint32_t min, uint32_t max)
+{
+    if ((size & (size - 1)) == 0 && (size == 0 || (size >= min && size <= max)))
+        return 0;
+    return fy_error_set(FERRY_EINVAL, "%s is %u; expected a power of two, %u to %u", names, size,
+                        min, max);
+}
+
+int fy_env_check_rings(uint32_t slots, uint32_t bytes)
+{
+    int error = check_ring("ring_slots (FERRY_RING_SLOTS)", slots, 2, 65536);
+    return error != 0 ? error : check_ring("ring_bytes (FERRY_RING_BYTES)", bytes, 1024, 64 << 20);
+}
+
 int fy_env_refuse_join(void)
 {
     if (fy_env_get("FERRY_RANKS_JOIN") == NULL)

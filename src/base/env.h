@@ -30,6 +30,10 @@ int fy_env_check(void);
 /* The number of a variable that fy_env_check has found right; `otherwise` when it is unset. */
 uint64_t fy_env_number_or(const char *name, uint64_t otherwise);
 
+/* Whether a ring may have these sizes, wherever they come from; 0: the default. FERRY_EINVAL with
+ * fy_error_set. */
+int fy_env_check_rings(uint32_t slots, uint32_t bytes);
+
 /* Refuses FERRY_RANKS_JOIN, for ranks that no process can join. FERRY_ELAUNCH with fy_error_set. */
 FY_SHARED int fy_env_refuse_join(void);
 

@@ -8,7 +8,7 @@
 
 #define DEFAULT_SCHEDULER "ferry"
 
-/* Zero stays zero: the port has the defaults, and checks what is asked of it. */
+/* Zero stays zero: the port has the defaults. */
 static int read_numbers(ferry_options *o)
 {
     int error = fy_env_check();
@@ -22,7 +22,8 @@ static int read_numbers(ferry_options *o)
     uint64_t stall_s = fy_env_number_or("FERRY_STALL_S", 0);
     if (stall_s != 0)
         o->stall_ns = stall_s * 1000000000u;
-    return 0;
+    /* Here, since a rank may find its rings made, and its port may have none. */
+    return fy_env_check_rings(o->ring_slots, o->ring_bytes);
 }
 
 int fy_options_read(const ferry_options *given, ferry_options *out)

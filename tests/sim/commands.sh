@@ -42,7 +42,7 @@ expect 2 'wrong.net:2: unknown key' "$ferry" sim --net "$folder/wrong.net" "$can
 expect 2 'fewer places than ranks' "$ferry" sim -n 17 --net "$folder/good.net" "$canary"
 expect 2 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
 expect 2 'expected die=RANK@TIME, with ranks 0..1' "$ferry" sim -n 2 --faults die=2@1us "$canary"
-expect 1 'ring_slots 3 (FERRY_RING_SLOTS): must be a power of two, 2 to 65536' \
+expect 1 'ring_slots (FERRY_RING_SLOTS) is 3; expected a power of two, 2 to 65536' \
     env FERRY_RING_SLOTS=3 "$ferry" sim "$canary"
 expect 2 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
 expect 2 'ranks, with factors from 0.001 to 1000000, at "0,0=2"' \

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/error.h"
 
 #define PAGE_BYTES 4096u
@@ -68,11 +69,6 @@ static void segment_layout(fy_segment *s)
     s->total_bytes = s->heaps_offset + s->arenas * s->heap_stride;
 }
 
-static bool power_of_two(uint32_t n)
-{
-    return n != 0 && (n & (n - 1)) == 0;
-}
-
 /* Sets the number of arenas and their size: one for each number, or as many of the size asked for
  * as there is room for. Ranks that are there at the same time share those (arenas.c). */
 static int choose_heaps(const fy_shm_options *options, fy_segment *s)
@@ -112,12 +108,9 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
     s->ranks = options->ranks_max != 0 ? (uint32_t)options->ranks_max : s->starting;
     s->ring_slots = options->ring_slots != 0 ? options->ring_slots : RING_SLOTS_DEFAULT;
     s->ring_bytes = options->ring_bytes != 0 ? options->ring_bytes : RING_BYTES_DEFAULT;
-    if (!power_of_two(s->ring_slots) || s->ring_slots < 2 || s->ring_slots > 65536)
-        return fy_error_set(FERRY_EINVAL, "ring_slots %u: must be a power of two, 2 to 65536",
-                            s->ring_slots);
-    if (!power_of_two(s->ring_bytes) || s->ring_bytes < 1024 || s->ring_bytes > (64u << 20))
-        return fy_error_set(FERRY_EINVAL, "ring_bytes %u: must be a power of two, 1 KiB to 64 MiB",
-                            s->ring_bytes);
+    int error = fy_env_check_rings(s->ring_slots, s->ring_bytes);
+    if (error != 0)
+        return error;
     if (options->arenas != 0 && (options->arenas < s->starting || options->arenas > s->ranks))
         return fy_error_set(FERRY_EINVAL, "%u arenas: must be %u to %u", options->arenas,
                             s->starting, s->ranks);
