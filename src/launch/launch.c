@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_end.h"
 #include "launch/job.h"
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -144,6 +145,15 @@ static void heed_interrupts(void)
         }
 }
 
+static _Noreturn void job_run_rank(const job *j, int rank)
+{
+    int status;
+    pthread_cleanup_push(fy_thread_end_early, &rank);
+    status = j->plan->child(j->plan->arg, rank);
+    pthread_cleanup_pop(0);
+    exit(status);
+}
+
 static _Noreturn void job_run_child(job *j, int rank, const int write_fd[2], char *const argv[])
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -163,7 +173,7 @@ static _Noreturn void job_run_child(job *j, int rank, const int write_fd[2], cha
     if (j->plan->prepare != NULL)
         j->plan->prepare(j->plan->arg);
     if (argv == NULL && j->plan->argv == NULL)
-        exit(j->plan->child(j->plan->arg, rank));
+        job_run_rank(j, rank);
     const char *program = argv != NULL ? argv[0] : j->plan->program;
     execvp(program, argv != NULL ? argv : j->plan->argv);
     job_failure failure = {.error = errno};

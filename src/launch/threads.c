@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_end.h"
 #include "launch/job.h"
 
 typedef struct rank_thread {
@@ -27,20 +28,11 @@ typedef struct job_threads {
     atomic_flag ending; /* a thread has failed and ends the process */
 } job_threads;
 
-/* The thread of a rank was ended inside its program, by pthread_exit or pthread_cancel. */
-static void end_early(void *arg)
-{
-    const rank_thread *t = arg;
-    fy_log_line(t->rank, "its thread was ended before the job; the job ends");
-    fflush(NULL);
-    _exit(EXIT_FAILURE);
-}
-
 static void *run_thread(void *arg)
 {
-    const rank_thread *t = arg;
+    rank_thread *t = arg;
     int status;
-    pthread_cleanup_push(end_early, arg);
+    pthread_cleanup_push(fy_thread_end_early, &t->rank);
     status = t->all->plan->child(t->all->plan->arg, t->rank);
     pthread_cleanup_pop(0);
     if (status == 0)

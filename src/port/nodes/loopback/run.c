@@ -17,6 +17,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_end.h"
 #include "launch/launch.h"
 #include "port/nodes/loopback/loopback.h"
 #include "port/nodes/open.h"
@@ -87,7 +88,10 @@ static int run_rank(const launcher *l, int rank)
         fy_log_line(rank, "%s", fy_error_text());
         return EXIT_FAILURE;
     }
-    int status = l->rank_main(l->arg, port);
+    int status;
+    pthread_cleanup_push(fy_thread_end_early, &rank);
+    status = l->rank_main(l->arg, port);
+    pthread_cleanup_pop(0);
     if (status != 0)
         return status;
     fy_nodes_leave(job);
