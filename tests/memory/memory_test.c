@@ -223,6 +223,36 @@ static void test_regions_agree_with_a_model(void **state)
     free(regions.items);
 }
 
+/* Goal: no bytes at the end of an allocation can be put and got, as those of an empty last piece.
+ * One byte there cannot. Method: blocks of many block_sizes, of which the neighbours are free or
+ * not. */
+static void test_no_bytes_at_the_end_of_an_allocation(void **state)
+{
+    static const size_t block_sizes[] = {1, 64, 100, 4096, 100000, 1 << 20};
+    (void)state;
+    for (size_t i = 0; i < sizeof(block_sizes) / sizeof(block_sizes[0]); i++) {
+        void *blocks[40];
+        for (int k = 0; k < 40; k++)
+            assert_int_equal(ferry_alloc(job.f[1], block_sizes[i], &blocks[k]), 0);
+        for (int k = 0; k < 40; k += 2)
+            assert_int_equal(ferry_free(job.f[1], blocks[k]), 0);
+        for (int k = 1; k < 40; k += 2) {
+            char *end = (char *)blocks[k] + block_sizes[i];
+            ferry_op op = {0};
+            const ferry_track track = with(&op);
+            assert_int_equal(ferry_put(job.f[0], 1, end, pattern, 0, &track), 0);
+            assert_int_equal(end_of(&op), 0);
+            assert_int_equal(ferry_get(job.f[0], 1, near_memory, end, 0, &track), 0);
+            assert_int_equal(end_of(&op), 0);
+            assert_int_equal(ferry_put(job.f[1], 1, end, pattern, 0, NULL), 0);
+            assert_int_equal(ferry_put(job.f[1], 1, blocks[k], NULL, 0, NULL), 0);
+            int error = ferry_put(job.f[0], 1, end - 1, pattern, 2, &track);
+            assert_int_equal(error == 0 ? end_of(&op) : error, FERRY_ERANGE);
+            assert_int_equal(ferry_free(job.f[1], blocks[k]), 0);
+        }
+    }
+}
+
 /* Goal: many ranks put and get at once, with waiting forms, and nothing is mixed up. */
 static void exchange(ferry *f, void *arg)
 {
@@ -267,6 +297,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_put_to_registered_memory, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_get_from_registered_memory, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_shared_heap_is_copied_at_once, open_job, close_job),
+        cmocka_unit_test_setup_teardown(test_no_bytes_at_the_end_of_an_allocation, open_job,
+                                        close_job),
         cmocka_unit_test_setup_teardown(test_ranges_outside_are_refused, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_put_untracked_failure_is_reported, open_job,
                                         close_job),

@@ -51,11 +51,13 @@ static __attribute__((noinline)) int find_owner(shm_port *p, const void *address
     if (rank < 0)
         return -1;
     fy_arena arena = arena_at(p->segment, number);
-    if (!fy_arena_find(&arena, address, &memo->block))
+    /* An empty range may begin at the end of a block, where no other need begin. */
+    if (!fy_arena_find(&arena, address, &memo->block) &&
+        (size_bytes != 0 || !fy_arena_find(&arena, (const char *)address - 1, &memo->block)))
         return -1;
     memo->arena = arena_word(p->segment, number);
     size_t at = (uintptr_t)address - memo->block.start;
-    bool inside = at < memo->block.size_bytes && size_bytes <= memo->block.size_bytes - at;
+    bool inside = at <= memo->block.size_bytes && size_bytes <= memo->block.size_bytes - at;
     return inside ? rank : -1;
 }
 
