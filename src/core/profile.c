@@ -167,7 +167,7 @@ static int write_report(ferry *f, const char *path, const fy_report *reports)
     if (file == NULL)
         return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, fy_file_why());
     bool written =
-        f->head.profile->printer->print(file, reports, f->collectives.group->size, name_kind);
+        f->head.profile->printer->print(file, f, reports, f->collectives.group->size, name_kind);
     if (path != NULL)
         written = fclose(file) == 0 && written;
     return written ? 0

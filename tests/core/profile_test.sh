@@ -1,17 +1,19 @@
 #!/bin/sh
 # Goal: FERRY_PROFILE reports what a run did, its parts fit together, and each time is counted where
-# it belongs. Method: runs three programs, with FERRY_THREADS as each of the arguments after $5, and
+# it belongs. Method: runs three programs, with FERRY_THREADS as each of the arguments after $6, and
 # looks at the report's rows and sums. The ranks of the program in $1 send each other a known number
 # of requests. The one in $2 puts and gets a known number of bytes. The program in $3 balances, so
 # that its helpers poll the control lane: frames of that lane must have no rows of handling, which
 # only application threads may write. The program in $5 takes known times in the simulator of $4.
+# All ranks but rank 2 leave the job of the program in $6.
 set -u
 storm=$1
 ring=$2
 under=$3
 ferry=$4
 costs=$5
-shift 5
+leaving=$6
+shift 6
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -99,6 +101,13 @@ has '^ *2 *0\.0.. *3\.0.. *0\.000 *0\.000 *0\.0.. *0\.000 *3\.0.. '
 # The 3 ms in which rank 1 waited for both objects count once. It ran for 7 of 27 ms, and unpacked.
 has '^1 .* 37\.0.  *37\.0. *25\.9. *37\.0. *0\.027 *11\.1.$'
 has '^messages to objects by forwards:  0: 1  1: 1$'
+
+for port in shm sim; do
+    FERRY_PROFILE=$folder/report FERRY_PORT=$port FERRY_RANKS=4 timeout 60 "$leaving" 4 ||
+        fail "port $port: $leaving: status $?"
+    has '^ferry profile: 1 ranks$'
+    has '^ranks that are not counted, since they have died or left: 0, 1, 3$'
+done
 
 FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
 grep -q '^ferry profile: 2 ranks' "$folder/err" || fail "nothing on standard error"

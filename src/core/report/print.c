@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/membership.h"
 #include "core/report/report.h"
 
 static void report_add(fy_profile_row *into, const fy_profile_row *row)
@@ -122,9 +123,28 @@ static void print_hops(FILE *file, const fy_report *reports, int ranks)
     fprintf(file, "\n");
 }
 
-static bool report_print(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name)
+/* The reports come in the order of the ranks. */
+static void print_missing(FILE *file, const ferry *f, const fy_report *reports, int count)
+{
+    const char *begin = "ranks that are not counted, since they have died or left:";
+    bool any = false;
+    for (int rank = 0, next = 0; rank < ferry_ranks(f); rank++) {
+        while (next < count && reports[next].rank < rank)
+            next++;
+        if ((next < count && reports[next].rank == rank) || !fy_peer_is_gone(f, rank))
+            continue;
+        fprintf(file, "%s %d", any ? "," : begin, rank);
+        any = true;
+    }
+    if (any)
+        fprintf(file, "\n");
+}
+
+static bool report_print(FILE *file, const ferry *f, const fy_report *reports, int count,
+                         fy_report_name_fn *name)
 {
     fprintf(file, "ferry profile: %d ranks\n", count);
+    print_missing(file, f, reports, count);
     print_operations(file, reports, count, name);
     print_ranks(file, reports, count);
     print_categories(file, reports, count);

@@ -1,7 +1,7 @@
 /* Report: prints what the operations of all ranks cost, for FERRY_PROFILE, and what one rank did,
  * for FERRY_TRACE. Few jobs ask for it, so the shared library finds it in a plug-in,
  * ferry-report.so; programs that are linked to the static library have it in them. It uses
- * only its arguments. */
+ * only its arguments, and what core says of ranks that have gone. */
 #ifndef FY_REPORT_H
 #define FY_REPORT_H
 
@@ -16,7 +16,7 @@
 
 #define FY_REPORT_SYMBOL "fy_report_print"
 
-enum { FY_REPORT_VERSION = 4 };
+enum { FY_REPORT_VERSION = 5 };
 
 /* The account that a rank sends to rank 0 for the report. */
 typedef struct fy_report {
@@ -88,11 +88,13 @@ typedef struct fy_trail_entry {
     uint32_t handler;  /* its number */
 } fy_trail_entry;
 
-/* `print`: the reports of `count` ranks; whether all could be written. The others write lines of a
- * trace file, in this order: head, then accounts and trail among those of the layers, then tail. */
+/* `print`: the reports of `count` ranks, as `f` has got them; whether all could be written. The
+ * others write lines of a trace file, in this order: head, then accounts and trail among those of
+ * the layers, then tail. */
 typedef struct fy_report_printer {
     uint32_t version; /* first: port/plugin.h */
-    bool (*print)(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name);
+    bool (*print)(FILE *file, const ferry *f, const fy_report *reports, int count,
+                  fy_report_name_fn *name);
     void (*head)(FILE *file, const fy_report_trace *trace);
     void (*account)(FILE *file, const fy_cost *cost);
     void (*trail)(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
