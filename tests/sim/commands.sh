@@ -44,6 +44,8 @@ expect 2 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
 expect 2 'expected die=RANK@TIME, with ranks 0..1' "$ferry" sim -n 2 --faults die=2@1us "$canary"
 expect 1 'ring_slots (FERRY_RING_SLOTS) is 3; expected a power of two, 2 to 65536' \
     env FERRY_RING_SLOTS=3 "$ferry" sim "$canary"
+expect 2 'FERRY_THREADS is 1, but the ranks of port sim are simulated; expected 0' \
+    env FERRY_THREADS=1 "$ferry" sim -n 2 "$canary"
 expect 2 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
 expect 2 'ranks, with factors from 0.001 to 1000000, at "0,0=2"' \
     "$ferry" sim -n 2 --cores-speed 1=0,0=2 "$canary"

@@ -2,6 +2,7 @@
 #include "port/sim/sim.h"
 
 #include "base/env.h"
+#include "base/error.h"
 #include "port/sim/world.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -27,6 +28,20 @@ void fy_sim_options_fill(fy_sim_options *options)
     options->ring_bytes = options->ring_bytes == 0 ? RING_BYTES : options->ring_bytes;
 }
 
+/* Refuses variables that only port shm follows. */
+static int check_variables(void)
+{
+    uint64_t threads = 0;
+    int error = fy_env_number("FERRY_THREADS", &threads);
+    if (error != 0)
+        return error;
+    if (threads != 0)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "FERRY_THREADS is 1, but the ranks of port sim are simulated; "
+                            "expected 0");
+    return fy_env_refuse_join();
+}
+
 int fy_sim_options_read(fy_sim_options *options)
 {
     uint64_t ranks = (uint64_t)options->ranks, ranks_max = (uint64_t)options->ranks_max;
@@ -48,7 +63,7 @@ int fy_sim_options_read(fy_sim_options *options)
     options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
     options->disk = fy_env_get("FERRY_SIM_DISK");
     options->tape = fy_env_get("FERRY_SIM_TAPE");
-    int error = fy_env_refuse_join();
+    int error = check_variables();
     if (error == 0)
         error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
     if (error == 0)
