@@ -187,8 +187,10 @@ int fy_scheduler_check_name(ferry *f, const char *name)
     enum { BYTES_MAX = sizeof((ferry_scheduling *)0)->name - 1 };
     return name != NULL && strlen(name) <= BYTES_MAX
                ? 0
-               : fy_fail(f, FERRY_EINVAL, "the scheduler's name is NULL or longer than %d bytes",
-                         BYTES_MAX);
+               : fy_fail(f, FERRY_EINVAL,
+                         "the scheduler's name \"%.40s\" is too long or NULL; expected at most %d "
+                         "bytes",
+                         name != NULL ? name : "", BYTES_MAX);
 }
 
 int ferry_balance_choose(ferry *f, const char *name)

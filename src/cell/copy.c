@@ -78,7 +78,7 @@ static bool read_field(reader *r, field *out)
     if (r->end - r->at < FIELD_WORDS)
         return copy_refuse(r, "ends inside a field", r->end);
     if (r->at[1] < 0 || r->at[1] > FERRY_STRUCT)
-        return copy_refuse(r, "has an unknown type", &r->at[1]);
+        return copy_refuse(r, "has a type that is none of 0..9", &r->at[1]);
     if (!are_natural(r, "has a negative count or displacement", r->at, FIELD_WORDS))
         return false;
     *out = (field){.count = (uint64_t)r->at[0],
@@ -245,9 +245,12 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
     const int conversions = FERRY_CONVERT_FROM_BIG | FERRY_CONVERT_TO_BIG |
                             FERRY_CONVERT_FROM_LONG4 | FERRY_CONVERT_TO_LONG4;
     if (conversion < 0 || conversion > conversions)
-        return fy_fail(f, FERRY_EINVAL, "fields_copy: %d is no conversion", conversion);
+        return fy_fail(f, FERRY_EINVAL, "fields_copy: conversion %d is unknown; expected 0..%d",
+                       conversion, conversions);
     if (descriptor == NULL || length == 0 || length > PTRDIFF_MAX / sizeof(int))
-        return fy_fail(f, FERRY_EINVAL, "fields_copy: no descriptor");
+        return fy_fail(f, FERRY_EINVAL,
+                       "fields_copy: a descriptor of %zu words%s; expected 1 to %zu", length,
+                       descriptor == NULL ? " at NULL" : "", PTRDIFF_MAX / sizeof(int));
     reader r = {.at = descriptor, .end = descriptor + length, .conversion = conversion};
     const reach room = {source.data == NULL ? 0 : source.size_bytes,
                         target.data == NULL ? 0 : target.size_bytes};

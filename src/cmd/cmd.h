@@ -56,6 +56,10 @@ bool cmd_set_servers(const char *command, int letter, char *text, void *unused);
  * none, a line on standard error says so. */
 bool cmd_check_servers(const char *command, int ranks);
 
+/* Whether `program`, an argument, can be the name of one. If not, a line of `ferry COMMAND` on
+ * standard error says so. NULL: there is no argument. */
+bool cmd_has_program(const char *command, const char *program);
+
 /* How far the ranks of a program came. */
 typedef enum cmd_progress {
     CMD_UNOPENED, /* it has opened none */

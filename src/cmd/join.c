@@ -45,5 +45,5 @@ int cmd_join(int argc, char **argv)
             fprintf(stderr, "ferry join: expected a folder and a program\n");
         return cmd_wrong_usage("join");
     }
-    return run_and_watch(argv);
+    return cmd_has_program("join", argv[2]) ? run_and_watch(argv) : cmd_wrong_usage("join");
 }

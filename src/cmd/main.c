@@ -50,10 +50,16 @@ static const command *command_find(const char *name)
 }
 
 /* `ferry help COMMAND` is `ferry COMMAND --help`. */
-static int command_help(char *name)
+static int command_help(char **words)
 {
-    char option[] = "--help", *argv[] = {name, option, NULL};
-    const command *found = command_find(name);
+    char option[] = "--help", *argv[] = {words[0], option, NULL};
+    if (words[1] != NULL) {
+        fprintf(stderr, "ferry help: \"%s\" is one word too many; expected one command\n",
+                words[1]);
+        usage(stderr);
+        return CMD_USAGE_STATUS;
+    }
+    const command *found = command_find(words[0]);
     return found != NULL ? found->main(2, argv) : CMD_USAGE_STATUS;
 }
 
@@ -64,7 +70,7 @@ static int command_run(int argc, char **argv)
         return CMD_USAGE_STATUS;
     }
     if (strcmp(argv[1], "help") == 0 && argc > 2)
-        return command_help(argv[2]);
+        return command_help(argv + 2);
     if (cmd_asks_help(argv[1]) || strcmp(argv[1], "help") == 0) {
         usage(stdout);
         return 0;

@@ -18,6 +18,15 @@ int cmd_wrong_usage(const char *command)
     return CMD_USAGE_STATUS;
 }
 
+bool cmd_has_program(const char *command, const char *program)
+{
+    if (program != NULL && *program != '\0')
+        return true;
+    fprintf(stderr, "ferry %s: %sexpected a program to run\n", command,
+            program != NULL ? "\"\": " : "");
+    return false;
+}
+
 bool cmd_asks_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;

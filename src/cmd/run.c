@@ -137,10 +137,8 @@ int cmd_run(int argc, char **argv)
     int status = run_read_options(&r);
     if (status != CMD_GO)
         return status;
-    if (optind == argc) {
-        fprintf(stderr, "ferry run: expected a program to run\n");
+    if (!cmd_has_program("run", argv[optind]))
         return cmd_wrong_usage("run");
-    }
     if (options->ranks_max != 0 && options->ranks_max < options->ranks) {
         fprintf(stderr,
                 "ferry run: -m %d: room for fewer than the %d ranks of -n; expected %d or "

@@ -155,20 +155,33 @@ bool cmd_sim_option(const char *command, int letter, char *value, void *unused)
     }
 }
 
-bool cmd_sim_check(const char *command)
+/* Says what the simulator says. Returns whether `error` is no reason to refuse. */
+static bool is_good(const char *command, int error)
 {
     static const char own[] = "sim: ";
-    fy_sim_options options = {.ranks = 1};
-    int error = fy_sim_options_read(&options);
-    if (error == 0)
-        error = fy_sim_check(&options);
     if (error == 0 || error == FERRY_ENOMEM) /* the program may have more memory */
-        return cmd_check_servers(command, options.ranks);
+        return true;
     const char *text = fy_error_text();
     if (strncmp(text, own, strlen(own)) == 0)
         text += strlen(own);
     fprintf(stderr, "ferry %s: %s\n", command, text);
     return false;
+}
+
+bool cmd_sim_check(const char *command)
+{
+    fy_sim_options options = {.ranks = 1};
+    int error = fy_sim_options_read(&options);
+    if (error == 0)
+        error = fy_sim_check(&options);
+    return is_good(command, error) && cmd_check_servers(command, options.ranks);
+}
+
+bool cmd_sim_net(const char *command, int letter, char *value, void *unused)
+{
+    const fy_sim_options options = {.ranks = 1, .net = value};
+    return is_good(command, fy_sim_check(&options)) &&
+           cmd_sim_option(command, letter, value, unused);
 }
 
 int cmd_sim(int argc, char **argv)
@@ -183,11 +196,7 @@ int cmd_sim(int argc, char **argv)
     int status = cmd_read_options(argc, argv, &(cmd_options){"sim", help, list, .program = true});
     if (status != CMD_GO)
         return status;
-    if (optind == argc) {
-        fprintf(stderr, "ferry sim: expected a program to run\n");
-        return cmd_wrong_usage("sim");
-    }
-    if (!cmd_sim_check("sim"))
+    if (!cmd_has_program("sim", argv[optind]) || !cmd_sim_check("sim"))
         return cmd_wrong_usage("sim");
     if (!set("FERRY_PORT", "sim") || (report && !set("FERRY_SIM_REPORT", "1")))
         return CMD_LAUNCH_STATUS;

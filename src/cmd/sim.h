@@ -10,6 +10,9 @@
  * returned. A `read` of cmd_option. */
 bool cmd_sim_option(const char *command, int letter, char *value, void *unused);
 
+/* Likewise for -N of a command that gives simulations other ranks itself. */
+bool cmd_sim_net(const char *command, int letter, char *value, void *unused);
+
 /* Whether the variables that the options have set, and those that were set before, give a run,
  * whose ranks leave a computing engine beside the data servers. If not, a line on standard error
  * says why. Called after all options were read. */

@@ -390,11 +390,7 @@ int cmd_swarm(int argc, char **argv)
     int status = swarm_read_options(argc, argv, &s);
     if (status != CMD_GO)
         return status;
-    if (optind == argc) {
-        fprintf(stderr, "ferry swarm: expected a program to run\n");
-        return cmd_wrong_usage("swarm");
-    }
-    if (!check_starved(&s) || !check_run())
+    if (!cmd_has_program("swarm", argv[optind]) || !check_starved(&s) || !check_run())
         return cmd_wrong_usage("swarm");
     s.argv = argv + optind;
     for (char **argument = s.argv + 1; *argument != NULL; argument++)

@@ -104,14 +104,16 @@ static int check_values(ferry *f, const ferry_collective *what)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     if (value_bytes == 0)
-        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown", collective_name(what),
-                       (int)what->type);
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown; expected 0..%d",
+                       collective_name(what), (int)what->type, FERRY_BYTE);
     if ((flags_of(what) & FY_COMBINES) && what->combine == NULL &&
         (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
         return what->value_bytes != 0
                    ? fy_fail(f, FERRY_EINVAL, "%s: value_bytes is %zu, and combine is NULL",
                              collective_name(what), what->value_bytes)
-                   : fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown",
+                   : fy_fail(f, FERRY_EINVAL,
+                             "%s: type %d with reduction %d is unknown; expected 1..4, for "
+                             "integers 1..7",
                              collective_name(what), (int)what->type, (int)what->reduction);
     return check_sides(f, what, value_bytes);
 }

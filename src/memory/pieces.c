@@ -266,11 +266,11 @@ static inline bool step(const ferry_strided *s, walk *w)
 
 static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
 {
-    if (s == NULL || s->levels < 0 || s->levels > FERRY_LEVELS_MAX ||
-        (s->levels > 0 && s->stride == NULL))
-        return fy_fail(f, FERRY_EINVAL, "%s: %d levels (expected 0..%d) of strides at %p", p->name,
-                       s == NULL ? 0 : s->levels, FERRY_LEVELS_MAX,
-                       s == NULL ? NULL : (const void *)s->stride);
+    if (s == NULL || (s->levels > 0 && s->stride == NULL))
+        return fy_fail(f, FERRY_EINVAL, "%s: %s is NULL", p->name, s == NULL ? "what" : "stride");
+    if (s->levels < 0 || s->levels > FERRY_LEVELS_MAX)
+        return fy_fail(f, FERRY_EINVAL, "%s: %d levels; expected 0..%d", p->name, s->levels,
+                       FERRY_LEVELS_MAX);
     const ferry_piece first = {s->target, s->source, strided_is_empty(s) ? 0 : s->block_bytes};
     return check_piece(f, p, &first);
 }

@@ -180,7 +180,7 @@ static void test_errors_name_the_word(void **state)
         example e;
         const char *says;
     } cases[] = {
-        {{0, {1, 1, 77, 0, 0}, 5, {0}, 8, {0}, 8}, "unknown type (word 2 of 5 is 77)"},
+        {{0, {1, 1, 77, 0, 0}, 5, {0}, 8, {0}, 8}, "none of 0..9 (word 2 of 5 is 77)"},
         {{0, {1, 1, FERRY_BYTE, 0, -3}, 5, {0}, 8, {0}, 8}, "displacement (word 4 of 5 is -3)"},
         {{0, {1, 9, FERRY_BYTE, 0, 0}, 5, {0}, 8, {0}, 8}, "its count (word 1 of 5 is 9)"},
         {{0, {1, 1, FERRY_BYTE, 0}, 4, {0}, 8, {0}, 8}, "inside a field (it has 4 words)"},
@@ -193,6 +193,11 @@ static void test_errors_name_the_word(void **state)
         if (strstr(ferry_error_message(job.f[0]), cases[i].says) == NULL)
             fail_msg("case %zu: \"%s\"", i, ferry_error_message(job.f[0]));
     }
+    const ferry_extent none = {0};
+    assert_int_equal(ferry_fields_copy(job.f[0], none, none, NULL, 3, 0), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "3 words at NULL; expected 1 to"));
+    assert_int_equal(ferry_fields_copy(job.f[0], none, none, NULL, 3, 16), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "16 is unknown; expected 0..15"));
 }
 
 /* Goal: malformed descriptors are refused before anything is written. Method: one of each kind. */

@@ -99,6 +99,15 @@ refuses '-n one' scale -n one x
 refuses '-b 1K' scale -n 2 -b 1K x
 refuses one why one
 refuses x info x
+expect 2 "$ferry" help run x
+says err 'ferry help: "x" is one word too many; expected one command'
+for command in run sim swarm 'join folder'; do
+    # shellcheck disable=SC2086
+    expect 2 "$ferry" $command ''
+    says err "ferry ${command%% *}: \"\": expected a program to run"
+done
+expect 2 "$ferry" scale -N absent -n 4 "$work"
+says err 'ferry scale: "absent" is no network; expected a file, shm, memory'
 expect 2 "$ferry" help fly
 says err '"fly" is not a command'
 expect 1 "$ferry" calibrate --quick -o /no/such/folder

@@ -225,7 +225,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 wrong 2 'there is no scheduler "absent"' -n 2 -S absent "$work/simulated"
 wrong 2 'expected at most 32 names of schedulers' -n 2 -S ferry,, "$work/simulated"
 wrong 2 'b -1: expected a number from 0 to 1073741824' -n 2 -b -1 "$work/simulated"
-wrong 1 '"absent" is no network' -n 2 -S none -N absent "$work/simulated"
+wrong 2 'ferry scale: "absent" is no network; expected' -n 2 -S none -N absent "$work/simulated"
 wrong 2 '0 traces: expected one' -n 2
 wrong 2 'Try `ferry scale --help`' --absent
 expect 0 "$ferry" scale --help

@@ -156,6 +156,11 @@ static void test_misuse_of_collectives_and_words_is_told(void **state)
     what.kind = (ferry_collective_kind)55;
     refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "kind 55 is unknown");
     refused(ferry_atomic_update(rank, 0, &change, NULL, NULL), FERRY_EINVAL, "verb 44 is unknown");
+    double value = 1;
+    refused(ferry_allreduce(rank, (ferry_type)6, FERRY_SUM, &value, &value, 1), FERRY_EINVAL,
+            "type 6 is unknown; expected 0..5");
+    refused(ferry_allreduce(rank, FERRY_DOUBLE, FERRY_XOR, &value, &value, 1), FERRY_EINVAL,
+            "type 0 with reduction 7 is unknown; expected 1..4, for integers 1..7");
 }
 
 static void test_misuse_in_the_wrong_order_is_told(void **state)

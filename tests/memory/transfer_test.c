@@ -490,14 +490,15 @@ static void test_pieces_reject_nonsense(void **state)
     assert_int_equal(ferry_put_strided(job.f[0], 1, &what, NULL), FERRY_EINVAL);
     what.levels = -1;
     assert_int_equal(ferry_put_strided(job.f[0], 1, &what, NULL), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "-1 levels; expected 0..8"));
     what.levels = 1;
     assert_int_equal(ferry_put_strided(job.f[0], 1, &what, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_get_strided(job.f[0], 1, &what, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_get_strided(job.f[0], 1, NULL, NULL), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "get_strided: what is NULL"));
     what.stride = NULL;
     assert_int_equal(ferry_put_strided(job.f[0], 1, &what, NULL), FERRY_EINVAL);
-    assert_non_null(strstr(ferry_error_message(job.f[0]),
-                           "put_strided: 1 levels (expected 0..8) of strides at (nil)"));
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "put_strided: stride is NULL"));
     assert_int_equal(ferry_get_vector(job.f[0], 1, NULL, 1, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_get_vector(job.f[0], 5, NULL, 0, NULL), FERRY_EINVAL);
 }

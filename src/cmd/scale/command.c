@@ -98,10 +98,10 @@ static bool read_number(const char *command, int letter, char *text, void *arg)
 static int scale_read_options(int argc, char **argv, request *r)
 {
     const cmd_option list[] = {
-        {"ranks", 'n', .read = read_ranks},   {"scheduler", 'S', .read = read_schedulers},
-        {"net", 'N', .read = cmd_sim_option}, {"seed", 's', .read = cmd_sim_option},
-        {"cores", 'C', .read = read_number},  {"bytes", 'b', .read = read_number},
-        {"json", 'j', .flag = &r->json},      {.name = NULL},
+        {"ranks", 'n', .read = read_ranks},  {"scheduler", 'S', .read = read_schedulers},
+        {"net", 'N', .read = cmd_sim_net},   {"seed", 's', .read = cmd_sim_option},
+        {"cores", 'C', .read = read_number}, {"bytes", 'b', .read = read_number},
+        {"json", 'j', .flag = &r->json},     {.name = NULL},
     };
     return cmd_read_options(argc, argv, &(cmd_options){"scale", help, list, .arg = r});
 }
