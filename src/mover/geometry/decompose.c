@@ -109,6 +109,8 @@ static int cut(ferry_region domain, ferry_point parts, const ferry_point *tile,
                ferry_floorplan *out)
 {
     const ferry_region grid = ferry_region_sized(domain.dims, parts.at);
+    if (out == NULL)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "floor plan: out is NULL");
     if (ferry_region_size(grid) > INT32_MAX)
         return fy_mover_fail(NULL, FERRY_EINVAL, "floor plan: %llu parts, expected at most %d",
                              (unsigned long long)ferry_region_size(grid), INT32_MAX);
@@ -239,6 +241,8 @@ int ferry_floorplan_bisect(ferry_region domain, int count, ferry_weight_fn *weig
                              "floorplan_bisect: %d boxes of a domain of %llu indices, expected 1 "
                              "or more, and no more boxes than indices",
                              count, (unsigned long long)ferry_region_size(domain));
+    if (out == NULL)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "floorplan_bisect: out is NULL");
     ferry_floorplan plan = {.dims = domain.dims};
     bisection b = {.weight = weight ? weight : size_weight, .arg = arg, .out = &plan};
     int error = bisect(&b, domain, 0, count);

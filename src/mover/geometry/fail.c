@@ -17,6 +17,14 @@ int fy_mover_fail(ferry *f, int error, const char *format, ...)
     return f == NULL ? fy_error_set(error, "%s", text) : fy_fail(f, error, "%s", text);
 }
 
+int fy_mover_given(const char *call, const fy_given *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].pointer == NULL)
+            return fy_mover_fail(NULL, FERRY_EINVAL, "%s: %s is NULL", call, list[i].name);
+    return 0;
+}
+
 int fy_mover_no_memory(ferry *f, int error, const char *call)
 {
     return error == FERRY_ENOMEM ? fy_mover_fail(f, error, "%s: no memory", call) : error;

@@ -10,6 +10,16 @@ enum { FY_REGION_TEXT = 320 };
 int fy_mover_fail(ferry *f, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A pointer that a call was given, and its name there. */
+typedef struct fy_given {
+    const char *name;
+    const void *pointer;
+} fy_given;
+
+/* Whether none of `count` arguments of a `call` is NULL. FERRY_EINVAL: the text names one that is.
+ */
+int fy_mover_given(const char *call, const fy_given *list, size_t count);
+
 /* If `error` is FERRY_ENOMEM, sets the text to that of a `call` without memory. Returns `error`. */
 int fy_mover_no_memory(ferry *f, int error, const char *call);
 

@@ -13,6 +13,8 @@
 
 void ferry_floorplan_fini(ferry_floorplan *plan)
 {
+    if (plan == NULL)
+        return;
     free(plan->blocks);
     free(plan->numbers);
     *plan = (ferry_floorplan){.dims = plan->dims};
@@ -20,6 +22,8 @@ void ferry_floorplan_fini(ferry_floorplan *plan)
 
 int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
 {
+    if (plan == NULL)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "floorplan_add: plan is NULL");
     if (region.dims != plan->dims)
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "floorplan_add: the region has %d dimensions, expected %d as the plan",
@@ -38,9 +42,13 @@ int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
 
 int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
 {
+    const fy_given given[] = {{"plan", plan}, {"out", out}};
+    int error = fy_mover_given("floorplan_copy", given, 2);
+    if (error)
+        return error;
     ferry_floorplan copy = {.dims = plan->dims, .total = plan->total, .rank = plan->rank};
-    int error = fy_array_reserve((void **)&copy.blocks, &copy.capacity, plan->count + 1,
-                                 sizeof *copy.blocks);
+    error = fy_array_reserve((void **)&copy.blocks, &copy.capacity, plan->count + 1,
+                             sizeof *copy.blocks);
     if (error == 0 && plan->numbers != NULL &&
         (copy.numbers = fy_malloc((plan->count + 1) * sizeof *copy.numbers)) == NULL)
         error = fy_mover_no_memory(NULL, FERRY_ENOMEM, "floorplan_copy");
@@ -59,6 +67,8 @@ int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
 
 const ferry_block *ferry_floorplan_block(const ferry_floorplan *plan, int32_t number)
 {
+    if (plan == NULL)
+        return NULL;
     if (plan->numbers == NULL)
         return number >= 0 && (size_t)number < plan->count ? &plan->blocks[number] : NULL;
     size_t low = 0, high = plan->count;

@@ -11,6 +11,10 @@
 /* All maps need ranks, and a plan of which this rank has every block. */
 static int check_map(const char *call, const ferry_floorplan *plan, int ranks)
 {
+    const fy_given given = {"plan", plan};
+    const int error = fy_mover_given(call, &given, 1);
+    if (error)
+        return error;
     if (ranks < 1)
         return fy_mover_fail(NULL, FERRY_EINVAL, "%s: %d ranks, expected 1 or more", call, ranks);
     if (plan->numbers != NULL)
@@ -45,10 +49,12 @@ int ferry_floorplan_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
 
 int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_point ranks)
 {
+    int error = check_map("floorplan_map_grid", plan, 1);
+    if (error)
+        return error;
     const ferry_region grid = ferry_region_sized(plan->dims, parts.at);
     const uint64_t all = ferry_region_size(ferry_region_sized(plan->dims, ranks.at));
-    int error = check_map("floorplan_map_grid", plan, 1);
-    if (error == 0 && ferry_region_size(grid) != plan->count)
+    if (ferry_region_size(grid) != plan->count)
         error = fy_mover_fail(NULL, FERRY_EINVAL,
                               "floorplan_map_grid: %llu parts, expected %zu, one for each block",
                               (unsigned long long)ferry_region_size(grid), plan->count);

@@ -105,7 +105,11 @@ static bool read_region(const char *text, ferry_region *r)
 
 int ferry_region_parse(const char *text, ferry_region *out)
 {
+    const fy_given given[] = {{"text", text}, {"out", out}};
+    const int error = fy_mover_given("region_parse", given, 2);
     ferry_region r = {0};
+    if (error)
+        return error;
     if (!read_region(text, &r))
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "region_parse: \"%.80s\" is no region, expected text as [0:9,0:4] "
@@ -130,8 +134,12 @@ static bool read_point(const char *text, ferry_point *p, int *count)
 
 int ferry_point_parse(const char *text, ferry_point *out, int *dims)
 {
+    const fy_given given[] = {{"text", text}, {"out", out}, {"dims", dims}};
+    const int error = fy_mover_given("point_parse", given, 3);
     ferry_point p = {{0}};
     int count = 0;
+    if (error)
+        return error;
     if (!read_point(text, &p, &count))
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "point_parse: \"%.80s\" is no point, expected text as (1,2,3) with at "

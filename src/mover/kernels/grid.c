@@ -37,9 +37,13 @@ int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes, ferry_
 int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
                     const ferry_plan_entry *copy, const ferry_operation *operation)
 {
+    const fy_given given[] = {{"target", target}, {"source", source}, {"copy", copy}};
+    int error = fy_mover_given("grid_move", given, 3);
     fy_combine how;
     fy_axes axes = {0};
     fy_move move;
+    if (error)
+        return error;
     if (copy->to.dims != target->region.dims || copy->from.dims != source->region.dims ||
         ferry_region_is_empty(copy->to) || ferry_region_is_empty(copy->from) ||
         !ferry_region_contains(target->region, copy->to) ||
@@ -53,7 +57,7 @@ int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
                              "grid: elements of %zu bytes go to elements of %zu; expected equal "
                              "sizes of 1 byte or more",
                              source->element_bytes, target->element_bytes);
-    int error = fy_plan_check_entry(NULL, copy, 0);
+    error = fy_plan_check_entry(NULL, copy, 0);
     if (error == 0)
         error = fy_combine_init(&how, operation, target->element_bytes);
     if (error == 0)

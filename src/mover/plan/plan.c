@@ -151,6 +151,10 @@ static int join_all(const ferry_plan *first, const sorted_entry *sorted,
 
 int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second, ferry_plan *out)
 {
+    const fy_given given[] = {{"first", first}, {"second", second}, {"out", out}};
+    const int missing = fy_mover_given("plan_compose", given, 3);
+    if (missing)
+        return missing;
     if (!all_simple(first) || !all_simple(second))
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "plan_compose: the %s plan has an entry that is not one to one, with "
@@ -199,6 +203,10 @@ static size_t merge_pairs(ferry_plan_pair *pairs, size_t count)
 int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
                        const ferry_floorplan *target, ferry_plan_stats *out)
 {
+    const fy_given given[] = {{"plan", plan}, {"source", source}, {"target", target}};
+    const int missing = fy_mover_given("plan_account", given, 3);
+    if (missing)
+        return missing;
     ferry_plan_stats stats = {.copies = plan->count};
     ferry_plan_pair *pairs = fy_malloc((plan->count + 1) * sizeof *pairs);
     if (pairs == NULL)
@@ -237,6 +245,10 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
 int ferry_plan_print(const ferry_plan *plan, FILE *out)
 {
     static const char *const names[] = {"", " sample", " refine", " coarsen"};
+    const fy_given given[] = {{"plan", plan}, {"out", out}};
+    const int missing = fy_mover_given("plan_print", given, 2);
+    if (missing)
+        return missing;
     for (size_t i = 0; i < plan->count; i++) {
         const ferry_plan_entry copy = ferry_plan_at(plan, i);
         char to[320], from[320];

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "mover/geometry/fail.h"
 #include "mover/plan/plan.h"
 
@@ -149,6 +150,10 @@ int ferry_plan_check(ferry *f, const ferry_plan *plan, const ferry_floorplan *so
                      ferry_point source_ghosts, const ferry_floorplan *target,
                      ferry_point target_ghosts, bool disjoint)
 {
+    const fy_given given[] = {{"plan", plan}, {"source", source}, {"target", target}};
+    const int missing = fy_mover_given("plan_check", given, 3);
+    if (missing)
+        return f == NULL ? missing : fy_mover_fail(f, missing, "%s", fy_error_text());
     checker from = {f, plan, source, source_ghosts, "source"};
     checker to = {f, plan, target, target_ghosts, "target"};
     for (size_t i = 0; i < plan->count; i++) {

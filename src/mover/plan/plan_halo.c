@@ -289,6 +289,10 @@ static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, fer
 int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry_halo *halo,
                     int rank)
 {
+    const fy_given given[] = {{"plan", plan}, {"blocks", blocks}};
+    const int missing = fy_mover_given("plan_halo", given, 2);
+    if (missing)
+        return missing;
     ferry_halo known = FERRY_HALO_DEFAULTS;
     planner p = {.plan = plan, .blocks = blocks, .halo = &known, .rank = rank};
     size_t before = plan->count;
@@ -315,6 +319,10 @@ int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry
  * widths counts on both sides. */
 int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *given, ferry_regions *near)
 {
+    const fy_given pointers[] = {{"own", own}, {"near", near}};
+    const int missing = fy_mover_given("halo_near", pointers, 2);
+    if (missing)
+        return missing;
     ferry_halo known = FERRY_HALO_DEFAULTS, *halo = &known;
     const size_t before = near->count;
     int error = read_halo(own, given, halo);

@@ -251,6 +251,10 @@ int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
                          const ferry_floorplan *target, const ferry_intersection *intersection,
                          int rank)
 {
+    const fy_given given[] = {{"plan", plan}, {"source", source}, {"target", target}};
+    const int missing = fy_mover_given("plan_intersect", given, 3);
+    if (missing)
+        return missing;
     planner p = {
         .plan = plan, .source = source, .target = target, .dims = target->dims, .rank = rank};
     size_t before = plan->count;

@@ -39,6 +39,8 @@ static int64_t *corners_of(entry_head *head)
 
 void ferry_plan_fini(ferry_plan *plan)
 {
+    if (plan == NULL)
+        return;
     free(plan->entries);
     fy_shapes_destroy(plan->shapes);
     *plan = (ferry_plan){0};
@@ -129,8 +131,11 @@ static void write_entry(ferry_plan *plan, size_t index, const ferry_plan_entry *
 
 int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy)
 {
+    const fy_given given[] = {{"plan", plan}, {"copy", copy}};
     uint32_t shape;
-    int error = plan_store_prepare(plan, copy, &shape);
+    int error = fy_mover_given("plan_add", given, 2);
+    if (error == 0)
+        error = plan_store_prepare(plan, copy, &shape);
     if (error == 0)
         error = fy_array_reserve((void **)&plan->entries, &plan->capacity, plan->count + 1,
                                  plan->entry_bytes);
@@ -141,11 +146,15 @@ int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy)
 
 int ferry_plan_set(ferry_plan *plan, size_t index, const ferry_plan_entry *copy)
 {
+    const fy_given given[] = {{"plan", plan}, {"copy", copy}};
     uint32_t shape;
+    int error = fy_mover_given("plan_set", given, 2);
+    if (error)
+        return error;
     if (index >= plan->count)
         return fy_mover_fail(NULL, FERRY_EINVAL, "plan_set: entry %zu of %zu does not exist", index,
                              plan->count);
-    int error = plan_store_prepare(plan, copy, &shape);
+    error = plan_store_prepare(plan, copy, &shape);
     if (error == 0)
         write_entry(plan, index, copy, shape);
     return error;
@@ -153,8 +162,11 @@ int ferry_plan_set(ferry_plan *plan, size_t index, const ferry_plan_entry *copy)
 
 int ferry_plan_append(ferry_plan *plan, const ferry_plan *other)
 {
+    const fy_given given[] = {{"plan", plan}, {"other", other}};
+    int error = fy_mover_given("plan_append", given, 2);
+    if (error)
+        return error;
     const size_t before = plan->count, count = other->count; /* `other` may be `plan` */
-    int error = 0;
     for (size_t i = 0; i < count && error == 0; i++) {
         const ferry_plan_entry copy = ferry_plan_at(other, i);
         error = ferry_plan_add(plan, &copy);
