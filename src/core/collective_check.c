@@ -39,36 +39,26 @@ static const fy_group *group_of(const ferry *f, const ferry_collective *what)
     return what->group != NULL ? what->group : f->collectives.group;
 }
 
-/* Adds up the sizes of the pieces of `in` or `out`. False: the sum is too large for an address. */
-static bool add_up(const size_t *counts, int pieces, size_t count, size_t value_bytes, size_t *sum)
+/* How many values the pieces of `in` or `out` have together, at most SIZE_MAX. */
+static size_t add_up(const size_t *counts, int pieces, size_t count)
 {
-    bool fits = true;
-    size_t bytes;
-    if (counts == NULL)
-        fits = !__builtin_mul_overflow(count, (size_t)pieces, sum);
-    else
-        *sum = 0;
+    size_t sum = 0;
+    bool fits = counts != NULL || !__builtin_mul_overflow(count, (size_t)pieces, &sum);
     for (int i = 0; counts != NULL && i < pieces; i++)
-        fits = !__builtin_add_overflow(*sum, counts[i], sum) && fits;
-    return fits && !__builtin_mul_overflow(*sum, value_bytes, &bytes) && bytes <= PTRDIFF_MAX;
-}
-
-static int too_many(ferry *f, const char *name, const ferry_collective *what)
-{
-    return fy_fail(f, FERRY_EINVAL, "%s: %zu values are too many", name, what->count);
+        fits = !__builtin_add_overflow(sum, counts[i], &sum) && fits;
+    return fits ? sum : SIZE_MAX;
 }
 
 /* One side of a call: `in` or `out`, with pieces of `counts`, or of `count` values. */
 static int check_side(ferry *f, const ferry_collective *what, const void *at, const size_t *counts,
                       size_t value_bytes)
 {
-    size_t sum;
-    if (!add_up(counts, group_of(f, what)->size, what->count, value_bytes, &sum))
-        return too_many(f, collective_name(what), what);
-    return sum > 0 && at == NULL
-               ? fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", collective_name(what),
-                         counts == NULL ? what->count : sum)
-               : 0;
+    size_t sum = add_up(counts, group_of(f, what)->size, what->count);
+    bool many = sum > PTRDIFF_MAX / value_bytes;
+    if (!many && (sum == 0 || at != NULL))
+        return 0;
+    return fy_fail(f, FERRY_EINVAL, "%s: %zu values %s", collective_name(what),
+                   counts == NULL ? what->count : sum, many ? "are too many" : "at NULL");
 }
 
 static int check_sides(ferry *f, const ferry_collective *what, size_t value_bytes)
@@ -78,21 +68,18 @@ static int check_sides(ferry *f, const ferry_collective *what, size_t value_byte
     bool reads = flags_of(what) & (at_root ? FY_READS | FY_READS_AT_ROOT : FY_READS);
     bool writes = flags_of(what) & (at_root ? FY_WRITES | FY_WRITES_AT_ROOT : FY_WRITES);
     ferry_collective_kind kind = what->kind;
-    bool in_counts = kind == FERRY_ALLTOALLV || (kind == FERRY_SCATTERV && at_root);
+    bool in_counts = kind == FERRY_ALLTOALLV || (kind == FERRY_SCATTERV && at_root) ||
+                     (kind == FERRY_REDUCE_SCATTER && what->in_counts != NULL);
     bool out_counts =
         kind == FERRY_ALLTOALLV || kind == FERRY_ALLGATHERV || (kind == FERRY_GATHERV && at_root);
     if ((in_counts && what->in_counts == NULL) || (out_counts && what->out_counts == NULL))
         return fy_fail(f, FERRY_EINVAL, "%s: %s_counts are missing", collective_name(what),
                        in_counts && what->in_counts == NULL ? "in" : "out");
-    const size_t *own = kind == FERRY_GATHERV || kind == FERRY_ALLGATHERV        ? what->out_counts
-                        : kind == FERRY_SCATTERV || kind == FERRY_REDUCE_SCATTER ? what->in_counts
-                                                                                 : NULL;
-    if (own != NULL && (in_counts || out_counts || kind == FERRY_REDUCE_SCATTER) &&
-        own[self] != what->count)
+    const size_t *own = out_counts ? what->out_counts : what->in_counts;
+    if (in_counts != out_counts && own[self] != what->count)
         return fy_fail(f, FERRY_EINVAL, "%s: the piece of rank %d has %zu values, count is %zu",
                        collective_name(what), f->head.rank, own[self], what->count);
     int error = 0;
-    in_counts = in_counts || kind == FERRY_REDUCE_SCATTER;
     if (reads)
         error = check_side(f, what, what->in, in_counts ? what->in_counts : NULL, value_bytes);
     if (writes && error == 0)

@@ -146,15 +146,14 @@ static int check_ranks(ferry *f, const fy_group *parent, const int *ranks, int c
         listed == NULL ? fy_fail(f, FERRY_ENOMEM, "group: no memory for %d ranks", count) : 0;
     for (int i = 0; i < count && error == 0; i++) {
         int rank = ranks[i];
-        bool known = rank >= 0 && rank < f->head.ranks;
-        if (known && fy_group_place(parent, rank) < 0 && fy_peer_is_gone(f, rank))
-            error = fy_not_member(f, "group_create", rank);
-        else if (!known || fy_group_place(parent, rank) < 0)
-            error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is not in the parent", rank);
-        else if (fy_set_has(listed, rank))
-            error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is listed twice", rank);
-        else
+        bool member = ferry_group_place(f, parent, rank) >= 0;
+        if (member && !fy_set_has(listed, rank))
             fy_set_add(listed, rank);
+        else if (!member && (unsigned)rank < (unsigned)f->head.ranks && fy_peer_is_gone(f, rank))
+            error = fy_not_member(f, "group_create", rank);
+        else
+            error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is %s", rank,
+                            member ? "listed twice" : "not in the parent");
     }
     free(listed);
     return error;
@@ -165,9 +164,9 @@ int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int coun
 {
     fy_group *from = known(f, parent);
     int error = groups_check(f, "group_create", from, out);
-    if (error == 0 && (count < 0 || (ranks == NULL && count > 0)))
-        error =
-            fy_fail(f, FERRY_EINVAL, "group_create: %d ranks at %p", count, (const void *)ranks);
+    if (error == 0 && ((unsigned)count > (unsigned)from->size || (ranks == NULL && count > 0)))
+        error = fy_fail(f, FERRY_EINVAL, "group_create: %d ranks at %p, of %d", count,
+                        (const void *)ranks, from->size);
     if (error == 0)
         error = check_ranks(f, from, ranks, count);
     if (error != 0)

@@ -163,6 +163,27 @@ static void test_misuse_of_collectives_and_words_is_told(void **state)
             "type 0 with reduction 7 is unknown; expected 1..4, for integers 1..7");
 }
 
+static void test_misuse_of_counts_is_told(void **state)
+{
+    const size_t most = SIZE_MAX, one = 1;
+    const int twice[] = {0, 0};
+    char byte = 0;
+    ferry_group *group;
+    (void)state;
+    refused(ferry_alltoallv(rank, &byte, &most, &byte, &most), FERRY_EINVAL,
+            "alltoallv: 18446744073709551615 values are too many");
+    refused(ferry_alltoallv(rank, NULL, &one, &byte, &one), FERRY_EINVAL,
+            "alltoallv: 1 values at NULL");
+    refused(ferry_allgather(rank, &byte, most, &byte), FERRY_EINVAL,
+            "allgather: 18446744073709551615 values are too many");
+    refused(ferry_group_create(rank, NULL, twice, 2, &group), FERRY_EINVAL,
+            "group_create: 2 ranks at 0x");
+    refused(ferry_group_create(rank, NULL, twice, -1, &group), FERRY_EINVAL,
+            "group_create: -1 ranks at 0x");
+    refused(ferry_group_create(rank, NULL, &(int){1}, 1, &group), FERRY_EINVAL,
+            "group_create: rank 1 is not in the parent");
+}
+
 static void test_misuse_in_the_wrong_order_is_told(void **state)
 {
     (void)state;
@@ -183,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_misuse_of_balancing_is_told, open_rank, close_rank),
         cmocka_unit_test_setup_teardown(test_misuse_of_collectives_and_words_is_told, open_rank,
                                         close_rank),
+        cmocka_unit_test_setup_teardown(test_misuse_of_counts_is_told, open_rank, close_rank),
         cmocka_unit_test_setup_teardown(test_misuse_in_the_wrong_order_is_told, open_rank,
                                         close_rank),
     };
