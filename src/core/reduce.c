@@ -49,25 +49,15 @@ static void reduce_int32(ferry_reduction reduction, int32_t *into, const int32_t
     }
 }
 
-static void reduce_int64(ferry_reduction reduction, int64_t *into, const int64_t *low,
-                         const int64_t *high, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        int64_t a = low[i], b = high[i];
-        if (is_extreme(reduction))
-            into[i] = (reduction == FERRY_MIN) == (b < a) ? b : a;
-        else
-            into[i] = (int64_t)(uint64_t)combine_bits(reduction, (uint64_t)a, (uint64_t)b);
-    }
-}
-
+/* Signed and unsigned. `bias` is the lowest value: less it, the order of signed values is that of
+ * unsigned ones. */
 static void reduce_uint64(ferry_reduction reduction, uint64_t *into, const uint64_t *low,
-                          const uint64_t *high, size_t count)
+                          const uint64_t *high, size_t count, uint64_t bias)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t a = low[i], b = high[i];
         if (is_extreme(reduction))
-            into[i] = (reduction == FERRY_MIN) == (b < a) ? b : a;
+            into[i] = (reduction == FERRY_MIN) == (b - bias < a - bias) ? b : a;
         else
             into[i] = combine_bits(reduction, a, b);
     }
@@ -120,10 +110,9 @@ void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const voi
         reduce_int32(reduction, into, low, high, count);
         break;
     case FERRY_INT64:
-        reduce_int64(reduction, into, low, high, count);
-        break;
     case FERRY_UINT64:
-        reduce_uint64(reduction, into, low, high, count);
+        reduce_uint64(reduction, into, low, high, count,
+                      type == FERRY_INT64 ? (uint64_t)INT64_MIN : 0);
         break;
     case FERRY_DOUBLE:
         reduce_double(reduction, into, low, high, count);
