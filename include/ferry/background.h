@@ -19,7 +19,7 @@ extern "C" {
 FERRY_API FERRY_MUST_USE int ferry_background_begin(ferry *f);
 
 /* Waits for the handler that runs, if one does, and ends the thread. FERRY_ESTATE: there is no such
- * thread. [the thread that began | may block] */
+ * thread, or a handler on that thread calls it. [the thread that began | may block] */
 FERRY_API int ferry_background_end(ferry *f);
 
 #ifdef __cplusplus

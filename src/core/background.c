@@ -3,20 +3,24 @@
  * The rank belongs to one thread at a time. Creating the thread hands the rank over, and joining
  * the thread takes it back. Both order everything before against everything after. So nothing in
  * the rank needs a lock, and a program that never uses this pays nothing. */
+#include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "base/relax.h"
-#include "base/thread.h"
 #include <ferry/background.h>
 
 #include "core/fail.h"
 #include "core/rank.h"
 
 struct fy_background {
-    fy_thread_handle thread;
+    pthread_t thread;
+    /* Where `errno` of the thread lies: no other thread has it there. It tells a handler that ends
+     * its own thread from a call while a handler runs. */
+    _Atomic(int *) errno_at;
     atomic_bool ends, left;
 };
 
@@ -26,6 +30,8 @@ enum { LOOKS = 2000 };
 static void *drive(void *arg)
 {
     ferry *f = arg;
+    /* relaxed: only this thread needs to see it */
+    atomic_store_explicit(&f->background->errno_at, &errno, memory_order_relaxed);
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     /* acquire: pairs with the release in ferry_background_end, which then wakes */
@@ -47,15 +53,14 @@ int ferry_background_begin(ferry *f)
     if (f->info.virtual_time)
         return fy_fail(f, FERRY_ENOTSUP, "background_begin: not in a simulated job");
     fy_background *background = fy_calloc(1, sizeof(*background));
-    if (background == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "background_begin: no memory");
     f->background = background;
-    error = fy_thread_start(&background->thread, drive, f);
+    error = background == NULL ? ENOMEM : pthread_create(&background->thread, NULL, drive, f);
     if (error == 0)
         return 0;
     f->background = NULL;
     free(background);
-    return fy_fail(f, error, "background_begin: %s", fy_error_text());
+    return fy_fail(f, error == ENOMEM ? FERRY_ENOMEM : FERRY_ESYSTEM,
+                   "background_begin: cannot start a thread: %s", strerror(error));
 }
 
 int ferry_background_end(ferry *f)
@@ -63,6 +68,9 @@ int ferry_background_end(ferry *f)
     fy_background *background = f->background;
     if (background == NULL)
         return fy_fail(f, FERRY_ESTATE, "background_end: not begun");
+    /* relaxed: another thread's value never equals that of this one */
+    if (atomic_load_explicit(&background->errno_at, memory_order_relaxed) == &errno)
+        return fy_check_outside(f, "background_end");
     /* release: pairs with the acquire in drive */
     atomic_store_explicit(&background->ends, true, memory_order_release);
     f->head.ops->transport.wake(f->head.port, FY_APP);
@@ -71,7 +79,7 @@ int ferry_background_end(ferry *f)
     for (int i = 0; i < LOOKS && !atomic_load_explicit(&background->left, memory_order_acquire);
          i++)
         fy_relax();
-    fy_thread_join(&background->thread);
+    (void)pthread_join(background->thread, NULL);
     f->background = NULL;
     free(background);
     return 0;

@@ -2,8 +2,10 @@
  * error that names the call and the value, and the rank goes on. Method: makes such calls on a rank
  * that is alone, and looks at what each returned and said. */
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +186,38 @@ static void test_misuse_of_counts_is_told(void **state)
             "group_create: rank 1 is not in the parent");
 }
 
+/* The result of a handler that ends the thread on which it runs. */
+static struct {
+    atomic_bool ran;
+    int error;
+    char text[128];
+} ended;
+
+static void end_background(ferry *f, int source, const ferry_message *message)
+{
+    (void)source;
+    (void)message;
+    ended.error = ferry_background_end(f);
+    (void)snprintf(ended.text, sizeof ended.text, "%s", ferry_error_message(f));
+    atomic_store(&ended.ran, true);
+}
+
+static void test_misuse_background_end_on_its_own_thread_is_told(void **state)
+{
+    ferry_message message = {0};
+    (void)state;
+    assert_int_equal(
+        ferry_handler_register(rank, "end_background", end_background, &message.handler), 0);
+    assert_int_equal(ferry_request_send(rank, 0, &message, NULL), 0);
+    assert_int_equal(ferry_background_begin(rank), 0);
+    while (!atomic_load(&ended.ran))
+        sched_yield();
+    assert_int_equal(ferry_background_end(rank), 0);
+    assert_int_equal(ended.error, FERRY_ESTATE);
+    assert_string_equal(ended.text, "background_end: not allowed inside a handler or callback");
+    refused(ferry_background_end(rank), FERRY_ESTATE, "background_end: not begun");
+}
+
 static void test_misuse_in_the_wrong_order_is_told(void **state)
 {
     (void)state;
@@ -205,6 +239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_misuse_of_collectives_and_words_is_told, open_rank,
                                         close_rank),
         cmocka_unit_test_setup_teardown(test_misuse_of_counts_is_told, open_rank, close_rank),
+        cmocka_unit_test_setup_teardown(test_misuse_background_end_on_its_own_thread_is_told,
+                                        open_rank, close_rank),
         cmocka_unit_test_setup_teardown(test_misuse_in_the_wrong_order_is_told, open_rank,
                                         close_rank),
     };
