@@ -271,7 +271,8 @@ void fy_plan_copy(fy_collective *c, void *to, const void *from, size_t size_byte
 /* Sets `c->scratch`. */
 bool fy_plan_scratch(fy_collective *c, size_t size_bytes);
 
-/* into = low (operation) high, as `c` combines. */
+/* into = low (operation) high, as `c` combines. The caller puts it between fy_nowait_begin and
+ * fy_nowait_end: an operation of the program that polled would come back here without end. */
 void fy_collective_combine(const fy_collective *c, void *into, const void *low, const void *high,
                            size_t size_bytes);
 

@@ -33,6 +33,7 @@
 #include "core/membership.h"
 #include "core/rank.h"
 #include "core/rest.h"
+#include "core/run.h"
 
 enum { RANKS_MAX = 32, VALUE_BYTES = 32 };
 
@@ -396,6 +397,9 @@ void fy_collective_board_run(ferry *f, fy_collective *c)
     /* Only a call that all ranks have completed counts as a turn, so all agree which line is next.
      */
     f->collectives.turn++;
-    if (bytes > 0)
-        read_values(f, c, turn);
+    if (bytes == 0)
+        return;
+    fy_nowait_begin(f);
+    read_values(f, c, turn);
+    fy_nowait_end(f);
 }

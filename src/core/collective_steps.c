@@ -6,6 +6,7 @@
 #include "core/kinds.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/run.h"
 
 /* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
 enum { PIECE_BYTES = 64 * 1024 };
@@ -55,7 +56,9 @@ static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
         post = &c->posts[step->rank];
         return post->complete || (step->size_bytes > 0 && post->received >= step->size_bytes);
     case FY_STEP_COMBINE:
+        fy_nowait_begin(f);
         fy_collective_combine(c, step->to, step->from, step->high, step->size_bytes);
+        fy_nowait_end(f);
         return true;
     case FY_STEP_COPY:
         memmove(step->to, step->from, step->size_bytes);

@@ -224,6 +224,52 @@ static void test_collectives_started_together(void **state)
         run_ranks(ranks[i], 8, 1024, run_started, NULL);
 }
 
+/* An operation that tries to wait. */
+typedef struct waiting {
+    ferry *f;
+    int calls;
+} waiting;
+
+static void wait_and_add(void *arg, void *into, const void *low, const void *high, size_t count)
+{
+    waiting *w = arg;
+    w->calls++;
+    CHECK(ferry_poll(w->f) == FERRY_ESTATE);
+    CHECK(ferry_barrier(w->f) == FERRY_ESTATE);
+    CHECK(ferry_quiesce(w->f) == FERRY_ESTATE);
+    for (size_t i = 0; i < count; i++)
+        ((uint64_t *)into)[i] = ((const uint64_t *)low)[i] + ((const uint64_t *)high)[i];
+}
+
+/* With a value that goes by the board, and with values that go in frames. */
+static void run_waiting(ferry *f, void *arg)
+{
+    static const size_t counts[] = {1, 5000};
+    (void)arg;
+    buffers b = make_buffers(f, counts[1]);
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+        waiting w = {.f = f};
+        ferry_collective c = call_of(&b, FERRY_ALLREDUCE, 0, counts[k], false);
+        c.combine = wait_and_add;
+        c.combine_arg = &w;
+        c.value_bytes = sizeof(uint64_t);
+        fill(f, &b, 1, c.count, k);
+        CHECK(ferry_collective_run(f, &c) == 0);
+        for (size_t i = 0; i < c.count; i++)
+            CHECK(b.out[i] == expected(ferry_ranks(f), i, k, false));
+        CHECK(ferry_rank(f) != 0 || w.calls > 0);
+    }
+    CHECK(ferry_poll(f) >= 0);
+    free_buffers(&b);
+}
+
+static void test_collective_operation_may_not_wait(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 4; ranks++)
+        run_ranks(ranks, 0, 0, run_waiting, NULL);
+}
+
 /* The short forms. */
 static void run_short_forms(ferry *f, void *arg)
 {
@@ -351,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collective_kinds_give_their_results),
         cmocka_unit_test(test_collectives_started_together),
+        cmocka_unit_test(test_collective_operation_may_not_wait),
         cmocka_unit_test(test_collective_short_forms),
         cmocka_unit_test(test_collective_forms_must_agree),
         cmocka_unit_test(test_reductions_are_the_same_both_ways),
