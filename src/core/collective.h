@@ -5,7 +5,8 @@
  * the id of the group. So calls close together never mix, and several may run at the same time. A
  * call is a list of steps (receive, send, wait, combine, copy), which polls carry out in order. Its
  * plan appends the steps of one part after the other. Frames for later numbers, and frames for
- * which no step has asked yet, wait in `early`, in order. Application thread only. */
+ * which no step has asked yet, wait in `early`, in order: by the number of their call, so that a
+ * call finds its own among thousands. Application thread only. */
 #ifndef FY_COLLECTIVE_H
 #define FY_COLLECTIVE_H
 
@@ -148,7 +149,7 @@ typedef struct fy_collectives {
     fy_group *group;  /* of the members */
     fy_group *groups; /* the program's */
     void **boards; /* of all ranks; NULL when they do not all share memory (collective_board.c) */
-    fy_queue early;
+    fy_queue_set early;
     const char *phase; /* the scheduler, for the call that ferry_balance_enable makes; else NULL */
     bool phase_on;
 } fy_collectives;
@@ -234,7 +235,8 @@ bool fy_collectives_answer(ferry *f);
  * something else, and wait too. Returns when to look again; 0: a call has ended. */
 uint64_t fy_collectives_look_late(ferry *f, uint64_t now);
 
-/* Takes in the frames that came early for the open posts of a call. */
+/* Takes in the frames that came early for the open posts of a call, and all of a call that has
+ * failed. NULL: removes the frames that belong to no call any more. */
 void fy_collective_look_early(ferry *f, fy_collective *c);
 
 static inline bool fy_collective_calls_equal(const fy_collective_call *a,

@@ -115,8 +115,7 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
         if (c->ranks > 1 && c->group->id == 0 && c->error == 0)
             fy_collective_board_announce(f, c);
     }
-    if (all->early.head != NULL)
-        fy_collective_look_early(f, c);
+    fy_collective_look_early(f, c);
     return c;
 }
 

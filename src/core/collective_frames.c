@@ -42,6 +42,9 @@ typedef struct wait_note {
     uint64_t state, number;
 } wait_note;
 
+/* How many queues frames that come early are divided into, by the number of their call. */
+enum { EARLY_QUEUES = 1024 };
+
 /* The contents of an abort: the two calls that differ, and the ranks that made them. */
 typedef struct abort_note {
     int32_t ranks[2];
@@ -334,11 +337,33 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
 
 void fy_collectives_look_refused(ferry *f)
 {
-    for (const fy_packet *p = f->collectives.early.head; p != NULL; p = p->next) {
-        const fy_group *group = group_of(&f->collectives, group_id(&p->frame));
-        if (group != NULL && p->frame.aux == group->number + 1)
-            (void)fails_quiescence(f, &p->frame);
+    for (const fy_queue *q = f->collectives.early.first; q != NULL; q = q->next) {
+        for (const fy_packet *p = q->head; p != NULL; p = p->next) {
+            const fy_group *group = group_of(&f->collectives, group_id(&p->frame));
+            if (group != NULL && p->frame.aux == group->number + 1)
+                (void)fails_quiescence(f, &p->frame);
+        }
     }
+}
+
+/* Answers the rank that has sent packet `p`, if it waits for this one, which waits for all ranks:
+ * in call `c`, or in ferry_quiesce if that is NULL. */
+static bool answer(ferry *f, fy_packet *p, const fy_collective *c)
+{
+    const wait_note *note = p->frame.data;
+    bool asks = p->frame.tag == TAG_WAITS && p->frame.size_bytes == sizeof(*note) &&
+                group_id(&p->frame) != 0 &&
+                note->state == f->quiescence.epoch + f->peers.gone_mark - f->quiescence.runs;
+    /* Its source has not come to the call in which this rank waits for it. */
+    if (!asks ||
+        (c != NULL ? (int32_t)(c->number - (uint32_t)note->number) <= 0 : !f->quiescence.runs))
+        return false;
+    p->frame.tag = TAG_ELSEWHERE;
+    p->frame.words[0] = FY_CALL_OVER_GROUP | (c != NULL ? c->call.what : FY_CALL_QUIESCES);
+    p->frame.words[1] = c != NULL ? c->call.size_bytes : 0;
+    bool sent = fy_send(f, FY_DATA, p->rank, &p->frame) == 0;
+    p->frame.tag = TAG_ANSWERED;
+    return sent;
 }
 
 bool fy_collectives_answer(ferry *f)
@@ -348,23 +373,12 @@ bool fy_collectives_answer(ferry *f)
             1 << FERRY_BARRIER | 1 << FERRY_ALLREDUCE | 1 << FERRY_ALLGATHER | 1 << FERRY_ALLTOALL
     };
     const fy_collective *c = f->collectives.last;
-    bool meets = c != NULL && c->kept && c->id == 0 && (MEET >> c->what.kind & 1) != 0;
-    uint64_t state = f->quiescence.epoch + f->peers.gone_mark - f->quiescence.runs;
     bool answered = false;
-    for (fy_packet *p = f->collectives.early.head; p != NULL; p = p->next) {
-        const wait_note *note = p->frame.data;
-        bool asks = p->frame.tag == TAG_WAITS && p->frame.size_bytes == sizeof(*note) &&
-                    group_id(&p->frame) != 0 && note->state == state;
-        /* Its source has not come to the call in which this rank waits for it. */
-        if (!asks ||
-            (meets ? (int32_t)(c->number - (uint32_t)note->number) <= 0 : !f->quiescence.runs))
-            continue;
-        p->frame.tag = TAG_ELSEWHERE;
-        p->frame.words[0] = FY_CALL_OVER_GROUP | (meets ? c->call.what : FY_CALL_QUIESCES);
-        p->frame.words[1] = meets ? c->call.size_bytes : 0;
-        answered = fy_send(f, FY_DATA, p->rank, &p->frame) == 0 || answered;
-        p->frame.tag = TAG_ANSWERED;
-    }
+    if (c != NULL && !(c->kept && c->id == 0 && (MEET >> c->what.kind & 1) != 0))
+        c = NULL;
+    for (const fy_queue *q = f->collectives.early.first; q != NULL; q = q->next)
+        for (fy_packet *p = q->head; p != NULL; p = p->next)
+            answered |= answer(f, p, c);
     return answered;
 }
 
@@ -423,8 +437,10 @@ static fy_verdict deliver_part(ferry *f, int source, const fy_frame *frame)
     if (packet == NULL)
         return FY_LEAVE;
     fy_packet_fill(packet, source, FY_DATA, frame);
-    fy_queue_push(&all->early, packet);
-    return FY_TAKEN;
+    if (fy_queue_set_push(&all->early, frame->aux % EARLY_QUEUES, packet))
+        return FY_TAKEN;
+    fy_packet_destroy(&f->packets, packet);
+    return FY_LEAVE;
 }
 
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
@@ -444,36 +460,47 @@ static bool is_left_over(const fy_collectives *all, const fy_frame *frame)
     return collective_find(all, group_id(frame), frame->aux) == NULL && !is_to_come(all, frame);
 }
 
-void fy_collective_look_early(ferry *f, fy_collective *c)
+/* As fy_collective_look_early, in one queue. */
+static void look_in(ferry *f, fy_collective *c, fy_queue *queue)
 {
     fy_collectives *all = &f->collectives;
     fy_packet *before = NULL;
-    for (fy_packet *packet = all->early.head, *next; packet != NULL; packet = next) {
+    for (fy_packet *packet = queue->head, *next; packet != NULL; packet = next) {
+        const fy_frame *frame = &packet->frame;
         next = packet->next;
-        bool own =
-            c != NULL && packet->frame.aux == c->number && group_id(&packet->frame) == c->group->id;
-        if (own ? !collective_take(f, c, packet->rank, &packet->frame)
-                : !is_left_over(all, &packet->frame)) {
+        if (c == NULL ? is_left_over(all, frame)
+                      : frame->aux == c->number && group_id(frame) == c->id &&
+                            collective_take(f, c, packet->rank, frame))
+            fy_packet_destroy(&f->packets, fy_queue_set_unlink(&all->early, queue, before));
+        else
             before = packet;
-            continue;
-        }
-        fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, before));
+    }
+}
+
+void fy_collective_look_early(ferry *f, fy_collective *c)
+{
+    const fy_queue_set *early = &f->collectives.early;
+    fy_queue *queue = c != NULL ? fy_queue_find(early, c->number % EARLY_QUEUES) : early->first;
+    for (fy_queue *next; queue != NULL; queue = next) {
+        next = c != NULL ? NULL : queue->next;
+        look_in(f, c, queue);
     }
 }
 
 void fy_collective_finish(ferry *f, fy_collective *c)
 {
     fy_collectives *all = &f->collectives;
-    if (c->error != 0 && !c->told)
-        tell_all(f, c, c->error, NULL);
-    fy_collective *before = NULL;
-    if (all->first != c)
-        for (before = all->first; before->next != c; before = before->next) {
-        }
-    if (before == NULL)
-        all->first = c->next;
-    else
-        before->next = c->next;
+    if (c->error != 0) {
+        if (!c->told)
+            tell_all(f, c, c->error, NULL);
+        fy_collective_look_early(f, c);
+    }
+    fy_collective **link = &all->first, *before = NULL;
+    while (*link != c) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = c->next;
     if (all->last == c)
         all->last = before;
     c->finished = true;

@@ -62,8 +62,7 @@ void fy_collectives_fail_lost(ferry *f)
         /* First what this rank knows of a loss, because that says more than the frames of other
          * ranks that have failed. */
         fy_collective_look_lost(f, c);
-        if (f->collectives.early.head != NULL)
-            fy_collective_look_early(f, c);
+        fy_collective_look_early(f, c);
         if (c->by_board)
             continue;
         look_missing(f, c);

@@ -122,8 +122,7 @@ void fy_collectives_fini(ferry *f)
     fy_group_drop(all->group);
     while (all->groups != NULL)
         ferry_group_free(f, all->groups);
-    while (all->early.head != NULL)
-        fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, NULL));
+    fy_queue_set_fini(&all->early, &f->packets);
     for (fy_collective *c = all->first, *next; c != NULL; c = next) {
         next = c->next;
         free_record(c);

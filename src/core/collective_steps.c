@@ -47,7 +47,7 @@ static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
     switch ((fy_step_kind)step->kind) {
     case FY_STEP_POST:
         c->posts[step->rank].open = true;
-        if (f->collectives.early.head != NULL)
+        if (f->collectives.early.first != NULL)
             fy_collective_look_early(f, c);
         return true;
     case FY_STEP_SEND:

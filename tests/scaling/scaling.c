@@ -1,7 +1,8 @@
 /* Work whose cost per item does not grow with the number of items.
  *
  * Goal: no list is walked for each item. Method: scaling CASE ITEMS does the work of a case for so
- * many items on one rank. scaling.sh counts the instructions of several runs.
+ * many items on one rank, or on simulated ranks. scaling.sh counts the instructions of several
+ * runs.
  *
  * - `insertions` removes and inserts one index, again and again, without a poll between.
  * - `waits` starts a dequeue at each of ITEMS empty cells, and polls often.
@@ -9,7 +10,9 @@
  * - `steps` sends the messages of a step of ITEMS messages, from elements in mixed order.
  * - `ahead` likewise, while messages for a later step wait in the element.
  * - `listed` is as `steps`, and the step has a list of its senders.
- * - `groups` makes groups and frees them, the oldest first. */
+ * - `groups` makes groups and frees them, the oldest first.
+ * - `early` starts ITEMS gathers on all ranks but the root, which starts its own after the data of
+ *   all gathers have come. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +153,55 @@ static void groups(const work *w)
     free(made);
 }
 
+/* `in` has the value of each gather, `out` room for those of all ranks. */
+static void start_gathers(const work *w, ferry_op *ops, const int64_t *in, int64_t *out)
+{
+    ferry_collective gather = FERRY_COLLECTIVE_DEFAULTS;
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    gather.kind = FERRY_GATHER;
+    gather.type = FERRY_INT64;
+    gather.count = 1;
+    for (int64_t i = 0; i < w->items; i++) {
+        gather.in = &in[i];
+        gather.out = &out[i * ferry_ranks(w->f)];
+        track.op = &ops[i];
+        CHECK(w->f, ferry_collective_start(w->f, &gather, &track) == 0);
+    }
+}
+
+static void await_others(ferry *f)
+{
+    for (int rank = 1; rank < ferry_ranks(f); rank++) {
+        ferry_op op;
+        ferry_track track = FERRY_TRACK_DEFAULTS;
+        track.op = &op;
+        CHECK(f, ferry_receive(f, rank, 0, NULL, 0, &track) == 0 && ferry_op_wait(f, &op) == 0);
+    }
+}
+
+static void gathers_early(const work *w)
+{
+    int rank = ferry_rank(w->f), ranks = ferry_ranks(w->f);
+    ferry_op *ops = calloc((size_t)w->items, sizeof *ops);
+    int64_t *in = calloc((size_t)w->items, sizeof *in);
+    int64_t *out = calloc((size_t)(w->items * ranks), sizeof *out);
+    CHECK(w->f, ops != NULL && in != NULL && out != NULL);
+    for (int64_t i = 0; i < w->items; i++)
+        in[i] = i * ranks + rank;
+    if (rank == 0)
+        await_others(w->f);
+    start_gathers(w, ops, in, out);
+    if (rank != 0)
+        CHECK(w->f, ferry_send(w->f, 0, 0, NULL, 0, NULL) == 0);
+    for (int64_t i = 0; i < w->items; i++)
+        CHECK(w->f, ferry_op_wait(w->f, &ops[i]) == 0);
+    for (int64_t i = 0; i < w->items * ranks && rank == 0; i++)
+        CHECK(w->f, out[i] == i);
+    free(out);
+    free(in);
+    free(ops);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     CHECK(f, argc == 3);
@@ -164,6 +216,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         cells(&w, true, w.items);
     else if (strcmp(argv[1], "groups") == 0)
         groups(&w);
+    else if (strcmp(argv[1], "early") == 0)
+        gathers_early(&w);
     else
         steps(&w, strcmp(argv[1], "listed") == 0);
     return 0;
