@@ -1,5 +1,6 @@
 /* The plug-in: the tables of one MPI library. Compiled once per library; NAME is its name. */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 
 struct fy_nodes_net {
     MPI_Comm comm;
+    int key; /* of the attribute that MPI_Finalize deletes; MPI_KEYVAL_INVALID: none */
+    bool closes;
 };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(fy_nodes_request), "a request fits into a word");
@@ -87,10 +90,30 @@ static int wrap(MPI_Comm comm, fy_nodes_net **out)
         MPI_Comm_free(&comm);
         return MPI_ERR_NO_MEM;
     }
-    c->comm = comm;
+    *c = (fy_nodes_net){.comm = comm, .key = MPI_KEYVAL_INVALID};
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     *out = c;
     return 0;
+}
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first. Between nodes a later call of MPI may
+ * crash, so this is the last chance to say why. */
+static int on_delete(MPI_Comm self, int key, void *value, void *extra)
+{
+    const fy_nodes_net *c = value;
+    (void)self;
+    (void)key;
+    (void)extra;
+    if (!c->closes)
+        fprintf(stderr, "ferry: MPI_Finalize was called before ferry_close; expected ferry_close "
+                        "first, since a rank may still need MPI\n");
+    return MPI_SUCCESS;
+}
+
+static void watch_finalize(fy_nodes_net *c)
+{
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &c->key, NULL) == MPI_SUCCESS)
+        MPI_Comm_set_attr(MPI_COMM_SELF, c->key, c);
 }
 
 static int comm_open(const void *communicator, fy_nodes_net **out)
@@ -105,7 +128,11 @@ static int comm_open(const void *communicator, fy_nodes_net **out)
     if (inter)
         return FY_MPI_BETWEEN_GROUPS;
     int error = MPI_Comm_dup(from, &comm);
-    return error != MPI_SUCCESS ? error : wrap(comm, out);
+    if (error == MPI_SUCCESS)
+        error = wrap(comm, out);
+    if (error == MPI_SUCCESS)
+        watch_finalize(*out);
+    return error;
 }
 
 static int node(fy_nodes_net *c, fy_nodes_net **out)
@@ -120,6 +147,11 @@ static void close_net(fy_nodes_net *c)
 {
     int was;
     MPI_Finalized(&was);
+    c->closes = true;
+    if (!was && c->key != MPI_KEYVAL_INVALID) {
+        MPI_Comm_delete_attr(MPI_COMM_SELF, c->key);
+        MPI_Comm_free_keyval(&c->key);
+    }
     if (!was)
         MPI_Comm_free(&c->comm);
     free(c);
