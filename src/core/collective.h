@@ -109,15 +109,22 @@ enum { FY_OWN_STEPS = 24, FY_OWN_POSTS = 8 };
 
 struct fy_collective {
     fy_collective *next;
+    uint64_t id; /* of its group, when it began */
     uint32_t number;
+    bool by_board; /* carried out by collective_board.c, without steps */
+    /* Zero when a call begins, from `error` to `done`. */
     int error;
-    uint64_t id;   /* of its group, when it began */
     bool told;     /* all know of the error */
     bool finished; /* no longer among the running */
     bool kept;     /* its caller waits and frees it */
-    bool by_board; /* carried out by collective_board.c, without steps */
+    bool last;
     uint32_t op;
+    uint32_t part;
+    uint32_t at; /* the step that is carried out */
+    uint32_t step_count, post_count;
     uint64_t doubt_ns; /* when its step has waited long; 0: it has not slept yet */
+    size_t sent;       /* of the step, when it sends */
+    size_t done;       /* the plan's own: bytes planned so far */
     fy_collective_call call;
     ferry_collective what;
     fy_group *group;
@@ -125,15 +132,9 @@ struct fy_collective {
     size_t value_bytes, size_bytes; /* of one value; of one rank's values */
     unsigned char *scratch;         /* of scratch_bytes, made by the plan */
     fy_plan *plan;
-    uint32_t part;
-    bool last;
-    size_t done; /* the plan's own: bytes planned so far */
-    uint32_t at; /* the step that is carried out */
-    size_t sent; /* of the step, when it sends */
     fy_step *steps;
-    uint32_t step_count, step_capacity;
+    uint32_t step_capacity, post_capacity;
     fy_post *posts;
-    uint32_t post_count, post_capacity;
     fy_step own_steps[FY_OWN_STEPS];
     fy_post own_posts[FY_OWN_POSTS];
 };

@@ -1,6 +1,7 @@
 /* The calls of collectives: the record of a call, and the way each is carried out. */
 #include "core/collective.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,11 +84,8 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     c->next = NULL;
     c->group = fy_group_use(what->group != NULL ? what->group : all->group);
     c->number = ++c->group->number;
-    c->error = 0;
-    c->told = c->finished = c->kept = c->last = false;
     c->by_board = by_board;
-    c->op = 0;
-    c->doubt_ns = 0;
+    memset(&c->error, 0, offsetof(fy_collective, call) - offsetof(fy_collective, error));
     all->polls = 0;
     c->what = *what;
     c->ranks = c->group->size;
@@ -100,8 +98,6 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     c->call.signature = c->id == 0 ? fy_handlers_signature(f) : c->id;
     if (all->phase != NULL)
         name_phase(all, &c->call);
-    c->part = c->at = c->step_count = c->post_count = 0;
-    c->sent = c->done = 0;
     if (all->first == NULL)
         all->first = c;
     else
