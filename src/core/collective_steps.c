@@ -8,8 +8,9 @@
 #include "core/rank.h"
 #include "core/run.h"
 
-/* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
-enum { PIECE_BYTES = 64 * 1024 };
+/* Data go in pieces of this size, so that nothing large is copied when a peer has no room. The
+ * least is what fits into the smallest ring. */
+enum { PIECE_BYTES = 64 * 1024, PIECE_BYTES_LEAST = 128 };
 
 /* How long a step waits before its rank asks why, and looks at the clock, in polls. Between
  * machines steps of a second are common, and to ask takes a message. */
@@ -17,12 +18,15 @@ enum { PIECE_BYTES = 64 * 1024 };
 #define LATE_FAR_NS UINT64_C(10000000000)
 enum { LATE_POLLS = 4096 };
 
-/* Sends the next pieces of a step; false when there is no room now. */
+/* Sends the next pieces of a step; false when there is no room now. A long piece needs a block of
+ * the shared heap, which pieces in flight may have filled. Then it goes in smaller ones: the least
+ * always fit into the ring. */
 static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
 {
+    size_t most = PIECE_BYTES;
     do {
         size_t left = step->size_bytes - c->sent;
-        size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        size_t piece = left < most ? left : most;
         if (fy_has_backlog(f, FY_DATA, step->rank))
             return false;
         fy_frame frame = fy_collective_frame(c, step->tag);
@@ -33,6 +37,10 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
         int error = fy_send(f, FY_DATA, step->rank, &frame);
         if (error == FERRY_EPEER) /* what came from there is read before the call fails */
             return false;
+        if (error == FERRY_ENOMEM && piece > PIECE_BYTES_LEAST) {
+            most = piece / 8;
+            continue;
+        }
         c->error = error;
         c->sent += piece;
     } while (c->error == 0 && c->sent < step->size_bytes);

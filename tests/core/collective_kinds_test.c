@@ -224,6 +224,35 @@ static void test_collectives_started_together(void **state)
         run_ranks(ranks[i], 8, 1024, run_started, NULL);
 }
 
+/* The program leaves room in the shared heap for three pieces in flight, fewer than go to the other
+ * ranks. Its buffers are not in the heap. */
+static void run_in_small_heap(ferry *f, void *arg)
+{
+    enum { COUNT = 200000, PIECE_BYTES = 64 * 1024, LEFT = 3, TAKEN_MAX = 4096 };
+    void *taken[TAKEN_MAX];
+    int count = 0;
+    (void)arg;
+    buffers b = make_buffers(f, COUNT);
+    while (count < TAKEN_MAX && ferry_alloc(f, PIECE_BYTES, &taken[count]) == 0)
+        count++;
+    CHECK(count > LEFT && count < TAKEN_MAX);
+    for (int i = 0; i < LEFT; i++)
+        CHECK(ferry_free(f, taken[--count]) == 0);
+    for (uint64_t salt = 1; salt < 12; salt += 4) {
+        run_kind(f, FERRY_ALLTOALL, &b, COUNT / (size_t)ferry_ranks(f), salt);
+        run_kind(f, FERRY_ALLGATHER, &b, COUNT / (size_t)ferry_ranks(f), salt);
+    }
+    while (count > 0)
+        CHECK(ferry_free(f, taken[--count]) == 0);
+    free_buffers(&b);
+}
+
+static void test_collectives_in_small_shared_heap(void **state)
+{
+    (void)state;
+    run_ranks(5, 0, 0, run_in_small_heap, NULL);
+}
+
 /* An operation that tries to wait. */
 typedef struct waiting {
     ferry *f;
@@ -397,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collective_kinds_give_their_results),
         cmocka_unit_test(test_collectives_started_together),
+        cmocka_unit_test(test_collectives_in_small_shared_heap),
         cmocka_unit_test(test_collective_operation_may_not_wait),
         cmocka_unit_test(test_collective_short_forms),
         cmocka_unit_test(test_collective_forms_must_agree),
