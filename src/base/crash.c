@@ -30,14 +30,19 @@ typedef struct mark {
     const fy_crash *crash;
 } mark;
 
-static const fy_crash *watcher(void)
+stack_t fy_crash_stack(void)
 {
     stack_t stack;
-    if (sigaltstack(NULL, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
-        stack.ss_size != STACK_BYTES)
-        return NULL;
-    const mark *m = stack.ss_sp;
-    return m->magic == magic ? m->crash : NULL;
+    if (sigaltstack(NULL, &stack) != 0 || stack.ss_size != STACK_BYTES ||
+        (stack.ss_flags & SS_DISABLE) != 0 || ((const mark *)stack.ss_sp)->magic != magic)
+        stack.ss_flags = SS_DISABLE;
+    return stack;
+}
+
+static const fy_crash *watcher(void)
+{
+    stack_t stack = fy_crash_stack();
+    return stack.ss_flags & SS_DISABLE ? NULL : ((const mark *)stack.ss_sp)->crash;
 }
 
 /* The dynamic linker may load libgcc for the backtrace, which never returns if this thread crashed

@@ -8,6 +8,7 @@
 #ifndef FY_CRASH_H
 #define FY_CRASH_H
 
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/shared.h"
@@ -23,5 +24,10 @@ typedef void fy_crash_fn(void *arg, const void *address, char *out, size_t size)
  * then. NULL: no memory; nothing is watched. */
 FY_SHARED fy_crash *fy_crash_watch(fy_crash_fn *describe, void *arg);
 FY_SHARED void fy_crash_unwatch(fy_crash *crash);
+
+/* The signal stack of the calling thread, if that is watched. A thread that runs the rank in its
+ * place passes it to sigaltstack, and is then watched too. If both crash at the same time, the
+ * second crash ends the process without a report. `ss_flags` is SS_DISABLE: nothing is watched. */
+stack_t fy_crash_stack(void);
 
 #endif

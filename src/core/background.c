@@ -5,11 +5,13 @@
  * the rank needs a lock, and a program that never uses this pays nothing. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/crash.h"
 #include "base/relax.h"
 #include <ferry/background.h>
 
@@ -22,6 +24,7 @@ struct fy_background {
      * its own thread from a call while a handler runs. */
     _Atomic(int *) errno_at;
     atomic_bool ends, left;
+    stack_t crash_stack; /* of the thread that began, which only computes */
 };
 
 /* How often ferry_background_end looks for the end of the thread before it sleeps: some 20 us. */
@@ -32,6 +35,7 @@ static void *drive(void *arg)
     ferry *f = arg;
     /* relaxed: only this thread needs to see it */
     atomic_store_explicit(&f->background->errno_at, &errno, memory_order_relaxed);
+    (void)sigaltstack(&f->background->crash_stack, NULL);
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     /* acquire: pairs with the release in ferry_background_end, which then wakes */
@@ -54,7 +58,11 @@ int ferry_background_begin(ferry *f)
         return fy_fail(f, FERRY_ENOTSUP, "background_begin: not in a simulated job");
     fy_background *background = fy_calloc(1, sizeof(*background));
     f->background = background;
-    error = background == NULL ? ENOMEM : pthread_create(&background->thread, NULL, drive, f);
+    error = ENOMEM;
+    if (background != NULL) {
+        background->crash_stack = fy_crash_stack();
+        error = pthread_create(&background->thread, NULL, drive, f);
+    }
     if (error == 0)
         return 0;
     f->background = NULL;
