@@ -4,28 +4,17 @@
  * the thread takes it back. Both order everything before against everything after. So nothing in
  * the rank needs a lock, and a program that never uses this pays nothing. */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/crash.h"
 #include "base/relax.h"
+#include "base/thread.h"
 #include <ferry/background.h>
 
 #include "core/fail.h"
 #include "core/rank.h"
-
-struct fy_background {
-    pthread_t thread;
-    /* Where `errno` of the thread lies: no other thread has it there. It tells a handler that ends
-     * its own thread from a call while a handler runs. */
-    _Atomic(int *) errno_at;
-    atomic_bool ends, left;
-    stack_t crash_stack; /* of the thread that began, which only computes */
-};
 
 /* How often ferry_background_end looks for the end of the thread before it sleeps: some 20 us. */
 enum { LOOKS = 2000 };
@@ -34,16 +23,16 @@ static void *drive(void *arg)
 {
     ferry *f = arg;
     /* relaxed: only this thread needs to see it */
-    atomic_store_explicit(&f->background->errno_at, &errno, memory_order_relaxed);
-    (void)sigaltstack(&f->background->crash_stack, NULL);
+    atomic_store_explicit(&f->background.errno_at, &errno, memory_order_relaxed);
+    (void)sigaltstack(&f->background.crash_stack, NULL);
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     /* acquire: pairs with the release in ferry_background_end, which then wakes */
-    while (!atomic_load_explicit(&f->background->ends, memory_order_acquire))
+    while (!atomic_load_explicit(&f->background.ends, memory_order_acquire))
         fy_progress_wait(f, FERRY_FOREVER, &patience);
     fy_account_leave(f, before);
     /* release: pairs with the acquire in ferry_background_end */
-    atomic_store_explicit(&f->background->left, true, memory_order_release);
+    atomic_store_explicit(&f->background.left, true, memory_order_release);
     return NULL;
 }
 
@@ -52,29 +41,23 @@ int ferry_background_begin(ferry *f)
     int error = fy_check_outside(f, "background_begin");
     if (error != 0)
         return error;
-    if (f->background != NULL)
+    if (f->background.begun)
         return fy_fail(f, FERRY_ESTATE, "background_begin: already begun");
     if (f->info.virtual_time)
         return fy_fail(f, FERRY_ENOTSUP, "background_begin: not in a simulated job");
-    fy_background *background = fy_calloc(1, sizeof(*background));
-    f->background = background;
-    error = ENOMEM;
-    if (background != NULL) {
-        background->crash_stack = fy_crash_stack();
-        error = pthread_create(&background->thread, NULL, drive, f);
-    }
+    f->background = (fy_background){.begun = true, .crash_stack = fy_crash_stack()};
+    error = fy_thread_start(&f->background.thread, drive, f);
     if (error == 0)
         return 0;
-    f->background = NULL;
-    free(background);
-    return fy_fail(f, error == ENOMEM ? FERRY_ENOMEM : FERRY_ESYSTEM,
-                   "background_begin: cannot start a thread: %s", strerror(error));
+    f->background.begun = false;
+    return fy_fail(f, FERRY_ESYSTEM, "background_begin: cannot start a thread: %s",
+                   strerror(error));
 }
 
 int ferry_background_end(ferry *f)
 {
-    fy_background *background = f->background;
-    if (background == NULL)
+    fy_background *background = &f->background;
+    if (!background->begun)
         return fy_fail(f, FERRY_ESTATE, "background_end: not begun");
     /* relaxed: another thread's value never equals that of this one */
     if (atomic_load_explicit(&background->errno_at, memory_order_relaxed) == &errno)
@@ -87,8 +70,7 @@ int ferry_background_end(ferry *f)
     for (int i = 0; i < LOOKS && !atomic_load_explicit(&background->left, memory_order_acquire);
          i++)
         fy_relax();
-    (void)pthread_join(background->thread, NULL);
-    f->background = NULL;
-    free(background);
+    fy_thread_join(background->thread);
+    background->begun = false;
     return 0;
 }

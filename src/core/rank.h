@@ -5,6 +5,9 @@
 #ifndef FY_RANK_H
 #define FY_RANK_H
 
+#include <pthread.h>
+#include <signal.h>
+
 #include "base/mutex.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -48,7 +51,16 @@ static inline const fy_layer_ops *fy_layer_at(int layer)
     return fy_layer_list[layer] != NULL ? fy_layer_list[layer] : &fy_layer_absent;
 }
 
-typedef struct fy_background fy_background;
+/* The thread of ferry_background_begin (background.c). */
+typedef struct fy_background {
+    pthread_t thread;
+    /* Where `errno` of the thread lies: no other thread has it there. It tells a handler that ends
+     * its own thread from a call while a handler runs. */
+    _Atomic(int *) errno_at;
+    bool begun;
+    atomic_bool ends, left;
+    stack_t crash_stack; /* of the thread that began, which only computes */
+} fy_background;
 
 struct ferry {
     fy_head head; /* first: the layers above find it there */
@@ -87,7 +99,6 @@ struct ferry {
     fy_ops ops_table;
     fy_peers peers;
     fy_mail mail;
-    fy_background *background; /* while a thread of its own drives the rank */
     fy_collectives collectives;
     fy_quiescence quiescence;
     fy_leaves *leaves; /* NULL: no rank has ever begun to leave */
@@ -110,6 +121,7 @@ struct ferry {
     void (*abort)(void *after_close_arg, int status); /* ends another launcher's job; may be NULL */
     char error_text[FY_ERROR_BYTES];
     fy_loss loss;
+    fy_background background; /* while a thread of its own drives the rank */
 };
 
 /* Makes a rank over `port`, which it takes, and opens the layers. After a failure the port is
