@@ -70,6 +70,7 @@ soak: ## all release tests SOAK times (default 20), all of sanitizer builds, the
 	@sh tests/soak/busy.sh $(BUILD) $(BUSY_S)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
+	@sh tests/soak/traffic.sh $(BUILD)/tests/mixed $(TRAFFIC_S)
 	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_crashing $(KILLS)
 	@$(BUILD)/tests/mesh_fuzz_polygons apps/data/jutland.poly $(POLYGONS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_fairness 50000000

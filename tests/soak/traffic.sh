@@ -1,8 +1,8 @@
 #!/bin/sh
-# Goal: what the simulator's swarm shows of messages to objects that move holds on real ranks too.
-# Method: runs tests/sim/traffic.c (its own oracle) with one seed after the other for some time, on 2
-# to 16 ranks as processes and as threads. A run that fails, or does not end in time, ends the soak
-# with the command that repeats it.
+# Goal: what the simulator's swarm shows of messages to objects that move, or of all features at
+# once, holds on real ranks too. Method: runs tests/sim/traffic.c or tests/mixed, which check
+# themselves, with one seed after the other for some time, on 2 to 16 ranks as processes and as
+# threads. A run that fails, or does not end in time, ends the soak with the command that repeats it.
 #
 #     traffic.sh PROGRAM SECONDS [FIRST_SEED [LIMIT_SECONDS]]
 set -u
