@@ -297,7 +297,7 @@ FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_
  * gone when the message arrives. The handlers' source is the caller. This is no collective.
  * Broadcasts of one rank run in the order sent, unless ranks come or go between them; other
  * requests may overtake them. `track` reports completed when every handler has returned,
- * FERRY_EPEER when a rank that passes it on has died. FERRY_EAGAIN: docs/limits.md. FERRY_ENOMEM:
+ * FERRY_EPEER when a rank that passes it on has gone. FERRY_EAGAIN: docs/limits.md. FERRY_ENOMEM:
  * docs/messages.md. Else as ferry_request_send. [app thread, handlers | may block outside handlers
  * | polls when it blocks] prema.txt B.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_message *message,

@@ -92,9 +92,10 @@ static void broadcast_ended(ferry *f, fy_parts *parts)
     if (record->end == NULL) {
         fy_op_end(f, record->op, parts->error);
     } else {
-        const fy_frame frame = {.kind = FY_KIND_END,
-                                .word_count = 2,
-                                .words = {record->op, (uint64_t)(int64_t)parts->error}};
+        /* This rank has left before its children had answered: the root gave nothing up. */
+        int64_t error = parts->error == FERRY_ECANCELED ? FERRY_EPEER : parts->error;
+        const fy_frame frame = {
+            .kind = FY_KIND_END, .word_count = 2, .words = {record->op, (uint64_t)error}};
         fy_packet_fill(record->end, record->parent, FY_DATA, &frame);
         (void)fy_send_packet(f, record->end); /* a parent that is gone waits for no end */
     }
