@@ -176,6 +176,18 @@ static void mark_homes(const ferry_collection *c, const ferry_section *s, bool *
     } while (step_index(s, &index));
 }
 
+/* Messages that were kept go first. In a handler, which may not wait for that: FERRY_EAGAIN. */
+static int wait_for_kept(ferry *f)
+{
+    const fy_collections *all = fy_collections_of(f);
+    while (all->unsent != NULL && !fy_in_handler(f))
+        (void)ferry_wait(f, FERRY_FOREVER);
+    return all->unsent == NULL ? 0
+                               : fy_fail(f, FERRY_EAGAIN,
+                                         "collection_send_section: earlier messages of this rank "
+                                         "have found no room yet");
+}
+
 /* Sends a request to the homes with a mark. A call that has sent to one home must not fail. So a
  * request that finds no room is kept, and one that is lost is noted for ferry_collection_check. */
 static int send_to_homes(ferry_collection *c, const bool *homes, const ferry_message *request)
@@ -240,6 +252,8 @@ int ferry_collection_send_section(ferry_collection *c, const ferry_section *sect
                              .words = {c->id},
                              .data = data,
                              .size_bytes = sizeof head + message->size_bytes};
+    if (error == 0)
+        error = wait_for_kept(c->f);
     if (error == 0)
         error = send_to_homes(c, homes, &request);
     free(homes);
