@@ -53,6 +53,15 @@ bool fy_peer_leaves(const ferry *f, int rank)
     return f->leaves != NULL && fy_set_has(f->leaves->leaving, rank);
 }
 
+bool fy_others_leave(const ferry *f)
+{
+    int rank = f->head.ranks;
+    while (--rank >= 0 &&
+           (rank == f->head.rank || !fy_peer_leaves(f, rank) || fy_peer_is_gone(f, rank)))
+        ;
+    return rank >= 0;
+}
+
 bool fy_peer_takes(const ferry *f, int rank)
 {
     bool known = rank < f->info.starting || f->info.starting == 0 ||
@@ -63,10 +72,10 @@ bool fy_peer_takes(const ferry *f, int rank)
 
 int fy_peer_taker(const ferry *f, int after)
 {
-    for (int i = 1; i <= f->head.ranks; i++) {
-        int rank = (int)(((int64_t)after + i) % f->head.ranks);
-        if (fy_peer_takes(f, rank))
-            return rank;
+    for (int i = f->head.ranks; i > 0; i--) {
+        after = after + 1 == f->head.ranks ? 0 : after + 1;
+        if (fy_peer_takes(f, after))
+            return after;
     }
     return -1;
 }
@@ -122,10 +131,11 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
     case LEAVE_SUCCESSOR:
         if (!note_successor(f, (int)whose, (int)who))
             fy_bad_frame(f, source, frame, "successor of a rank that leaves");
-        else if ((int)whose == source && fy_paced_release(f, source) == FERRY_ENOMEM)
-            return FY_LEAVE; /* the answer must come after all objects that go there */
-        else if ((int)whose == source)
-            return leave_send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
+        else if ((int)whose == source &&
+                 /* the answer must come after all objects that go there */
+                 (fy_paced_release(f, source) == FERRY_ENOMEM ||
+                  leave_send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM))
+            return FY_LEAVE;
         break;
     case LEAVE_MAY:
         fy_set_add(f->leaves->answered[FY_LEAVE_ASKS], source);
@@ -216,9 +226,8 @@ static bool layers_leave(ferry *f, int successor)
 /* If the successor has changed, tells all ranks. */
 static void name_anew(ferry *f)
 {
-    size_t bytes = fy_set_words(f->head.ranks) * sizeof(uint64_t);
-    memset(f->leaves->asked[FY_LEAVE_NAMES], 0, bytes);
-    memset(f->leaves->answered[FY_LEAVE_NAMES], 0, bytes);
+    /* The second set follows the first (make_leaves). */
+    memset(f->leaves->asked[FY_LEAVE_NAMES], 0, 2 * fy_set_words(f->head.ranks) * sizeof(uint64_t));
 }
 
 /* Whether nothing that came before the answers is left to handle. */

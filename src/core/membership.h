@@ -27,6 +27,9 @@ uint32_t fy_peer_shifts(const ferry *f);
 /* Whether `rank`, which may be this one, has begun to leave. */
 bool fy_peer_leaves(const ferry *f, int rank);
 
+/* Whether another rank has begun to leave, and has not gone. */
+bool fy_others_leave(const ferry *f);
+
 /* The next rank after `after`, around the ring of ranks, to which objects may be sent; -1: there is
  * none. */
 int fy_peer_taker(const ferry *f, int after);

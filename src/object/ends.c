@@ -287,16 +287,16 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
-/* All that `rank` sent has been handled, so the object of `entry`, which was to come from it, never
- * will. The entry stays as a tombstone until the creator, to which this rank reports the loss,
- * confirms the end. */
-static void entry_lose(ferry *f, fy_entry *entry, int rank)
+/* All that the sender of `entry`'s object sent has been handled, so the object never comes. The
+ * entry stays as a tombstone until the creator, to which this rank reports the loss, confirms the
+ * end. */
+static void entry_lose(ferry *f, fy_entry *entry)
 {
     fy_record *record = entry->record;
     fy_record about = {.object = record->object, .movement = entry->movement};
     (void)fy_sources_of(&about.sources, fy_objects_of(f)->rank);
     fy_log(f, "object %016llx is lost: rank %d, which was to send it here, has gone",
-           (unsigned long long)record->object.word, rank);
+           (unsigned long long)record->object.word, record->from);
     give_up(f, entry, FERRY_EPEER);
     entry->hosted = 1;
     fy_object_bury(f, entry, &about);
@@ -328,6 +328,9 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
     fy_link lost;
     fy_list_init(&lost);
     size_t index = 0;
+    /* A leaving rank may have been told of an object by another one, which had sent it and leaves
+     * too. */
+    bool others_leave = fy_others_leave(f);
     for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
         fy_record *record = entry->record;
         if (entry->guess == rank)
@@ -336,9 +339,9 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
         if (died && !awaited)
             fy_home_tell(f, entry);
         else if (died)
-            fy_home_ask(f, record->object,
-                        entry->movement); /* the last home may not have answered */
-        if (!awaited || record->from != rank)
+            fy_home_ask(f, record->object, entry->movement); /* the last home did not answer */
+        bool orphaned = awaited && (record->from == rank || fy_peer_is_gone(f, record->from));
+        if (!orphaned || (others_leave && !record->due && !(died && record->from == rank)))
             continue;
         if (record->due && !died)
             record->from = objects->rank; /* the program still brings it */
@@ -346,5 +349,5 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
             fy_list_insert(&lost, &record->link);
     }
     for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)
-        entry_lose(f, fy_entry_find(objects, ((fy_record *)(void *)link)->object), rank);
+        entry_lose(f, fy_entry_find(objects, ((fy_record *)(void *)link)->object));
 }

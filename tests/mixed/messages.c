@@ -391,8 +391,9 @@ static void object_leave(ferry *f, account *a, ferry_object object, uint64_t ind
         return;
     int error = ferry_object_move(f, object, rank);
     atomic_fetch_add(&t->moves, error == 0);
-    if (error != 0 && (error != FERRY_EPEER ||
-                       (!has(DEATHS) && !is_leaving(rank) && !atomic_load(&t->places[rank].comes))))
+    bool may_be = has(DEATHS) || is_leaving(rank) || atomic_load(&t->places[rank].comes) ||
+                  atomic_load(&mine(f)->comes);
+    if (error != 0 && (error != FERRY_EPEER || !may_be))
         must(f, error, "move");
 }
 
