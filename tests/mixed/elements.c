@@ -31,7 +31,7 @@ static void on_element(ferry *f, ferry_object object, void *data, int source,
     if (rank < 0)
         return;
     int error = ferry_object_move(f, object, rank);
-    if (error != FERRY_EPEER || !has(DEATHS))
+    if ((error != FERRY_EPEER && error != FERRY_ENOMEM) || !has(DEATHS))
         must(f, error, "move an element");
     atomic_fetch_add(&t->moves, error == 0);
 }
@@ -307,7 +307,7 @@ static void on_step(ferry *f, ferry_element *e, const ferry_inputs *inputs)
     if (rank < 0)
         return;
     int error = ferry_object_move(f, e->object, rank);
-    if (error != FERRY_EPEER || !has(DEATHS))
+    if ((error != FERRY_EPEER && error != FERRY_ENOMEM) || !has(DEATHS))
         must(f, error, "move a stepper");
 }
 

@@ -108,7 +108,8 @@ uint64_t watch_name(const watch *w)
 static bool is_true(const watch *w, int error)
 {
     if (has(DEATHS))
-        return error == FERRY_EPEER || error == FERRY_ENOENT || error == FERRY_ENOMEM;
+        return (error == FERRY_ECANCELED && w->kind == TO_ELEMENT) || error == FERRY_EPEER ||
+               error == FERRY_ENOENT || error == FERRY_ENOMEM;
     switch (w->kind) {
     case TO_OBJECT:
         return error == FERRY_ENOENT && atomic_load(&t->objects[w->target].ended);
@@ -197,7 +198,8 @@ void watch_sent(ferry *f, watch *w, int error)
     if (error != FERRY_EAGAIN && !successor_unknown && !is_true(w, error))
         must(f, error, "send");
     unsigned before = atomic_fetch_and(&w->flags, ~(unsigned)(SENT | TRACKED));
-    if ((before & ENDED) != 0 || atomic_load(&w->handled) != 0)
+    bool may_be_handled = w->kind == TO_ALL && error == FERRY_ENOMEM;
+    if ((before & ENDED) != 0 || (atomic_load(&w->handled) != 0 && !may_be_handled))
         wrong(f, "a message was refused, and ended or handled", w->kind, (uint64_t)-error);
     atomic_fetch_add(&t->refused, 1);
 }
@@ -393,7 +395,8 @@ static void object_leave(ferry *f, account *a, ferry_object object, uint64_t ind
     atomic_fetch_add(&t->moves, error == 0);
     bool may_be = has(DEATHS) || is_leaving(rank) || atomic_load(&t->places[rank].comes) ||
                   atomic_load(&mine(f)->comes);
-    if (error != 0 && (error != FERRY_EPEER || !may_be))
+    bool may_lack = error == FERRY_ENOMEM && has(DEATHS);
+    if (error != 0 && !may_lack && (error != FERRY_EPEER || !may_be))
         must(f, error, "move");
 }
 

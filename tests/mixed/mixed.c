@@ -115,6 +115,8 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
     if (event->died && !has(DEATHS))
         wrong(f, "a rank has died", (uint64_t)event->rank, 0);
     a->deaths += event->died;
+    if (event->died)
+        atomic_store(&t->places[event->rank].died, true);
     if (event->died && !atomic_exchange(&t->places[event->rank].leaving, true)) {
         atomic_fetch_add(&t->deaths, 1);
         atomic_fetch_sub(&t->living, 1);
@@ -262,6 +264,7 @@ static int agree(ferry *f, account *a)
         while (a->dequeues != 0)
             (void)ferry_wait(f, 10000);
         int error = ferry_quiesce(f);
+        uint64_t deaths = a->deaths;
         if (error == 0) {
             /* Others may be in the next round before this call returns, and their messages come. */
             check_round(f, a);
@@ -270,6 +273,7 @@ static int agree(ferry *f, account *a)
             error = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &next, &agreed, 1);
         }
         if (error == 0) {
+            a->agreed_deaths = deaths;
             a->round = agreed;
             if (agreed >= t->plan.rounds)
                 atomic_store(&t->finished, true);
@@ -345,7 +349,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     if (!is_leaving(me) && ferry_member_place(f, me) == 0) {
         for (int rank = 0; rank < RANKS_MAX; rank++)
-            if (is_leaving(rank))
+            if (is_leaving(rank) && !atomic_load(&t->places[rank].died))
                 check_watches(f, rank, false);
         tell();
     }

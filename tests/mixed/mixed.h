@@ -84,9 +84,10 @@ typedef struct put_record {
 /* The truth about one rank. */
 typedef struct rank_truth {
     atomic_bool here;    /* it takes requests */
-    atomic_bool leaving; /* or has left */
-    atomic_bool joined;  /* it was not there at first, */
-    atomic_bool comes;   /* and has not agreed on a round */
+    atomic_bool leaving; /* or has gone */
+    atomic_bool died;
+    atomic_bool joined; /* it was not there at first, */
+    atomic_bool comes;  /* and has not agreed on a round */
     _Atomic(struct region *) regions[REGIONS];
     atomic_ullong added[REGIONS];
     put_record puts[REGIONS][2][RANKS_MAX];
@@ -147,9 +148,9 @@ typedef struct account {
     uint64_t dequeues;      /* that have not ended */
     uint64_t put_round[REGIONS][RANKS_MAX];
     region *registered;
-    uint64_t deaths;          /* that it was told */
-    bool in_round, may_leave; /* it may spawn; it is told to leave in the right quiescence */
-    bool goes;                /* it was told to leave */
+    uint64_t deaths, agreed_deaths; /* that it was told; before the last agreement */
+    bool in_round, may_leave;       /* it may spawn; it is told to leave in the right quiescence */
+    bool goes;                      /* it was told to leave */
 } account;
 
 static inline bool has(part p)
