@@ -21,22 +21,55 @@ static void remove_take(ferry *f, ferry_object object, void *data, int source,
     (void)ferry_object_destroy(f, object);
 }
 
+/* Moves the handler that was registered last to its own number, which it has on all ranks. */
+static int handler_settle(ferry *f, int error, uint16_t number, ferry_handler *out)
+{
+    fy_head *head = (void *)f;
+    fy_handlers *h = &head->handlers;
+    if (error != 0)
+        return error;
+    h->count--;
+    uint32_t signature = h->entries[number].signature;
+    h->entries[number] = h->entries[h->count];
+    h->entries[number].signature = signature;
+    memcpy(h->names[number], h->names[h->count], sizeof h->names[number]);
+    head->ops->diagnosis.name_handler(head->port, number, h->names[number]);
+    out->index = number;
+    return 0;
+}
+
 static int register_handlers(fy_collections *all)
 {
     ferry *f = all->f;
+    const struct {
+        const char *name;
+        ferry_request_fn *fn;
+        ferry_handler *out;
+    } of_ranks[] = {{"collection insert", fy_insert_take, &all->insert},
+                    {"collection section", fy_spread_take, &all->spread}};
+    const struct {
+        const char *name;
+        ferry_object_fn *fn;
+        ferry_handler *out;
+    } of_objects[] = {{"element remove", remove_take, &all->remove},
+                      {"element step message", fy_step_take, &all->step},
+                      {"element step", fy_proceed_take, &all->proceed}};
+    ferry_handler last;
+    uint16_t number = 1;
     if (all->registered)
         return 0;
-    int error = ferry_handler_register(f, "collection insert", fy_insert_take, &all->insert);
-    if (error == 0)
-        error = ferry_handler_register(f, "collection section", fy_spread_take, &all->spread);
-    if (error == 0)
-        error = ferry_object_handler_register(f, "element remove", remove_take, &all->remove);
-    if (error == 0)
-        error = ferry_object_handler_register(f, "element step message", fy_step_take, &all->step);
-    if (error == 0)
-        error = ferry_object_handler_register(f, "element step", fy_proceed_take, &all->proceed);
-    if (error != 0)
-        return error;
+    for (size_t i = 0; i < sizeof of_ranks / sizeof of_ranks[0]; i++) {
+        int error = ferry_handler_register(f, of_ranks[i].name, of_ranks[i].fn, &last);
+        error = handler_settle(f, error, number++, of_ranks[i].out);
+        if (error != 0)
+            return error;
+    }
+    for (size_t i = 0; i < sizeof of_objects / sizeof of_objects[0]; i++) {
+        int error = ferry_object_handler_register(f, of_objects[i].name, of_objects[i].fn, &last);
+        error = handler_settle(f, error, number++, of_objects[i].out);
+        if (error != 0)
+            return error;
+    }
     fy_keeper_start(f);
     all->registered = true;
     return 0;
@@ -174,6 +207,25 @@ static int failure_share(ferry *f, const failure *own)
                                   other.reason);
 }
 
+/* Gives the collection a number and a type, the same on all ranks. Some may have joined since the
+ * first collection, or have failed in an earlier one. `*error` is this rank's error so far.
+ * Collective: fails as ferry_allreduce. */
+static int agree_on_numbers(ferry *f, ferry_collection *c, int *error)
+{
+    const failure own = failure_note(f, *error);
+    uint64_t numbers[3] = {fy_collections_of(f)->next_id, 0, 0};
+    if (*error == 0)
+        fy_element_type_propose(c, &numbers[1], &numbers[2]);
+    int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, numbers, numbers, 3);
+    if (own.error != 0)
+        (void)fy_fail(f, own.error, "%s", own.reason);
+    else if (reached == 0) {
+        c->id = (uint32_t)numbers[0];
+        *error = fy_element_type(c, numbers[1], numbers[2]);
+    }
+    return reached;
+}
+
 /* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ.
  * Fails also if another rank has an error. */
 static int collection_agree(ferry *f, const ferry_collection *c, int error)
@@ -299,18 +351,20 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
         error = init(c, options);
     if (error == 0 && out == NULL)
         error = fy_fail(f, FERRY_EINVAL, "collection_create: the result is missing");
-    if (error == 0)
-        error = fy_element_type(c);
-    error = collection_agree(f, c, error);
+    int reached = agree_on_numbers(f, c, &error);
+    if (reached == 0)
+        error = collection_agree(f, c, error);
+    else if (error == 0)
+        error = reached;
     int64_t sums[2] = {0, 0};
     bool agreed = error == 0;
     if (agreed) {
-        fy_collections_of(f)->next_id++;
+        fy_collections_of(f)->next_id = c->id + 1;
         error = make_all(c);
         const failure own = failure_note(f, error);
         sums[0] = c->total;
         sums[1] = error != 0;
-        int reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
+        reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
         if (reached == 0 && sums[1] != 0)
             error = failure_share(f, &own);
         else if (reached != 0)

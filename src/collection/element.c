@@ -270,23 +270,32 @@ static double priority(ferry *f, const void *data, int rank, double hard, double
     return e->user.collection->ops.priority(f, e->user.data, rank, hard, of_tasks, dependencies);
 }
 
-/* Collections with equal callbacks and names share one type. So a program may create and destroy
- * collections without end, although the number of types is limited. */
-int fy_element_type(ferry_collection *c)
+/* The type of earlier collections with equal callbacks and names, or NULL. */
+static const fy_types *find_type(const ferry_collection *c)
 {
-    fy_collections *all = fy_collections_of(c->f);
+    const fy_collections *all = fy_collections_of(c->f);
     for (size_t i = 0; i < all->type_count; i++)
         if (memcmp(&all->types[i].ops, &c->ops, sizeof c->ops) == 0 &&
-            strcmp(all->types[i].name, c->name) == 0) {
-            c->type = all->types[i].type;
-            return 0;
-        }
-    fy_types *types = fy_realloc(all->types, (all->type_count + 1) * sizeof *types);
-    if (types == NULL)
-        return fy_fail(c->f, FERRY_ENOMEM, "collection_create: no memory for a type");
-    all->types = types;
-    types += all->type_count;
+            strcmp(all->types[i].name, c->name) == 0)
+            return &all->types[i];
+    return NULL;
+}
+
+void fy_element_type_propose(const ferry_collection *c, uint64_t *known, uint64_t *next)
+{
+    const fy_types *types = find_type(c);
+    *known = types != NULL ? (uint64_t)types->type.index + 1 : 0;
+    *next = (uint64_t)fy_objects_of(c->f)->type_count + 1;
+}
+
+/* Registers the type by its number. Numbers that are skipped are of types of collections that this
+ * rank has not made: it joined later, or failed before. They are filled, and filled again later. */
+static int register_type(ferry_collection *c, uint16_t number)
+{
+    fy_objects *objects = fy_objects_of(c->f);
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    uint16_t count = objects->type_count;
+    int error = 0;
     ops.name = c->name;
     ops.flags = c->ops.flags;
     ops.packed_size = packed_size;
@@ -296,14 +305,44 @@ int fy_element_type(ferry_collection *c)
     ops.load = c->ops.load != NULL ? element_load : NULL;
     ops.granularity = c->ops.granularity != NULL ? granularity : NULL;
     ops.priority = c->ops.priority != NULL ? priority : NULL;
-    int error = ferry_object_type_register(c->f, &ops, &c->type);
+    if (number < count && objects->types[number].ops.unpack != element_unpack)
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_create: type %u is \"%s\" here and of elements on another rank; "
+                       "register types before the first collection",
+                       number, objects->types[number].name);
+    if (number < count)
+        objects->type_count = number;
+    do
+        error = ferry_object_type_register(c->f, &ops, &c->type);
+    while (error == 0 && c->type.index < number);
+    if (objects->type_count < count)
+        objects->type_count = count;
+    if (error == 0 && ops.flags != 0)
+        fy_type_watch(c->f, c->type, leaving);
+    return error;
+}
+
+/* Collections with equal callbacks and names share one type. So a program may create and destroy
+ * collections without end, although the number of types is limited. */
+int fy_element_type(ferry_collection *c, uint64_t known, uint64_t next)
+{
+    fy_collections *all = fy_collections_of(c->f);
+    const fy_types *types = find_type(c);
+    if (types != NULL) {
+        c->type = types->type;
+        return 0;
+    }
+    fy_types *more = fy_realloc(all->types, (all->type_count + 1) * sizeof *more);
+    if (more == NULL)
+        return fy_fail(c->f, FERRY_ENOMEM, "collection_create: no memory for a type");
+    all->types = more;
+    more += all->type_count;
+    int error = register_type(c, (uint16_t)((known != 0 ? known : next) - 1));
     if (error != 0)
         return error;
-    if (ops.flags != 0)
-        fy_type_watch(c->f, c->type, leaving);
-    types->ops = c->ops;
-    memcpy(types->name, c->name, sizeof types->name);
-    types->type = c->type;
+    more->ops = c->ops;
+    memcpy(more->name, c->name, sizeof more->name);
+    more->type = c->type;
     all->type_count++;
     return 0;
 }

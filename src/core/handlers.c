@@ -1,5 +1,6 @@
-/* The table of handlers, of requests, of objects and of transfers, in one numbering from 1. Entry 0
- * is of no kind: a ferry_handler that the program has not set, {0}, names it. */
+/* The table of handlers, of requests, of objects and of transfers, in one numbering. Entry 0 is of
+ * no kind: a ferry_handler that the program has not set, {0}, names it. Ferry's own handlers follow
+ * (FY_HANDLERS_OWN), then those of the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +54,14 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *
                        : fn == NULL ? "the function"
                                     : "the result");
     if (h->count == FY_HANDLERS_MAX)
-        return fy_fail(f, FERRY_ENOMEM, "handler_register: \"%s\" would be handler %d; at most %d",
-                       name, FY_HANDLERS_MAX, FY_HANDLERS_MAX - 1);
+        return fy_fail(f, FERRY_ENOMEM, "handler_register: \"%s\": there are %d already", name,
+                       FY_HANDLERS_MAX - 1 - FY_HANDLERS_OWN);
     if (h->count == h->capacity && !handlers_grow(h))
         return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
-    if (h->count == 0) {
-        h->names[0][0] = '\0';
-        h->entries[0] = (fy_handler_entry){.kind = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
-        h->count = 1;
+    for (; h->count <= FY_HANDLERS_OWN; h->count++) {
+        memcpy(h->names[h->count], "-", 2); /* as reports show it, unless it has another name */
+        h->entries[h->count] =
+            (fy_handler_entry){.kind = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
     }
     uint32_t index = h->count;
     snprintf(h->names[index], sizeof(h->names[index]), "%s", name);

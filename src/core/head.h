@@ -31,6 +31,11 @@ typedef struct fy_handler_entry {
     bool told_unknown; /* a log line about it was written */
 } fy_handler_entry;
 
+/* Handlers 1 to FY_HANDLERS_OWN are Ferry's own, of the collection layer. They have the same
+ * numbers whatever a rank has registered before its first collection, and they do not count in
+ * signatures: a rank that joins later has none of them. */
+enum { FY_HANDLERS_OWN = 5 };
+
 typedef struct fy_handlers {
     fy_handler_entry *entries;
     char (*names)[FY_HANDLER_NAME_BYTES];

@@ -155,7 +155,7 @@ static void loss_compare(ferry *f, int source, const char *theirs, uint32_t coun
     enum { BYTES = FY_HANDLER_NAME_BYTES };
     const fy_handlers *h = &f->head.handlers;
     char texts[2][BYTES + 2] = {"missing", "missing"}, reason[FY_REASON_BYTES];
-    uint32_t i = 1;
+    uint32_t i = FY_HANDLERS_OWN + 1;
     while (i < count && i < h->count && strncmp(h->names[i], theirs + i * BYTES, BYTES) == 0)
         i++;
     if (i < h->count)

@@ -25,7 +25,7 @@
 #include "core/trace.h"
 
 enum {
-    FY_HANDLERS_MAX = 1024,
+    FY_HANDLERS_MAX = FY_HANDLERS_OWN + 1024,
     FY_ERROR_BYTES = 512,
     FY_BACKLOG_BYTES = 256 * 1024, /* the default of ferry_options */
     /* Frames that one poll takes from each lane, so that no lane starves the rest. */

@@ -203,8 +203,8 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
                source, frame->handler, h->count == 0 ? 0 : h->count - 1);
     else
         fy_log(f,
-               "request from rank %d for handler %u, which is \"%s\" here and another there; every "
-               "rank must register the same handlers in the same order; it is dropped",
+               "request from rank %d for handler %u, which is \"%s\" here and another there; all "
+               "must register the same in the same order; it is dropped",
                source, frame->handler, h->names[frame->handler]);
 }
 

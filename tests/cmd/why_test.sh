@@ -184,7 +184,7 @@ done
 
 # A task that never ends: the helper tells what waits behind it.
 cat >"$work/wanted" <<'L'
-rank 1 (process [0-9]*): in task "refine" (1) for [0-9.]* s$
+rank 1 (process [0-9]*): in task "refine" (6) for [0-9.]* s$
 1 task, of load 1, waits here in scheduler none
 ranks in ferry_quiesce wait for rank 1$
 L

@@ -1,9 +1,10 @@
 /* Goal: a collection is of the members of the job, also if other numbers of ranks are not in use.
  *
  * Method: by the argument, the job has room for ranks that never come (`room`), rank 1 leaves
- * (`leave`) or dies (`die`), or a rank joins (`join`). Then each map places elements, which get
- * messages and contribute to reductions. With `home` rank 1 dies while the collection exists, and
- * rank 0 sends to a section. With `hold` the ranks try to leave and to start others meanwhile.
+ * (`leave`) or dies (`die`), or a rank joins (`join`), also after the others have had a collection
+ * (`late`). Then each map places elements, which get messages and contribute to reductions. With
+ * `home` rank 1 dies while the collection exists, and rank 0 sends to a section. With `hold` the
+ * ranks try to leave and to start others meanwhile.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -141,6 +142,22 @@ static void use_map(ferry *f, ferry_map map, ferry_map_fn *fn)
     CHECK(f, ferry_collection_destroy(c) == 0);
 }
 
+/* A collection with a type of its own, from each rank of which an element moves to the next. */
+static void use_other_type(ferry *f)
+{
+    ferry_collection *c;
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry_collection_options options = options_of(&ops);
+    int place = ferry_member_place(f, ferry_rank(f)) + 1;
+    ops.name = "other";
+    ops.flat_bytes = sizeof(double);
+    CHECK(f, ferry_collection_create(f, &options, &c) == 0);
+    ferry_object first = ferry_collection_next(c, NULL)->object;
+    CHECK(f, ferry_object_move(f, first, ferry_member_rank(f, place % ferry_member_count(f))) == 0);
+    send_to_all(f, c);
+    CHECK(f, ferry_collection_destroy(c) == 0);
+}
+
 /* A number without a rank is no home, and gets no result. */
 static void refuse_holes(ferry *f)
 {
@@ -248,7 +265,10 @@ static int hold(ferry *f)
 /* Returns whether this rank goes on. */
 static bool change_members(ferry *f, const char *how)
 {
-    if (strcmp(how, "join") == 0 && ferry_rank(f) == 0) {
+    bool late = strcmp(how, "late") == 0;
+    if (late && ferry_member_count(f) != 0)
+        use_other_type(f);
+    if ((late || strcmp(how, "join") == 0) && ferry_rank(f) == 0) {
         int first;
         CHECK(f, ferry_spawn(f, 1, NULL, &first) == 0);
     }
@@ -283,6 +303,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         s.members[place] = ferry_member_rank(f, place);
     for (int map = 0; map < MAPS; map++)
         use_map(f, (ferry_map)(map % 5), map == 5 ? member_of : NULL);
+    use_other_type(f);
     refuse_holes(f);
     miss_one(f);
     return 0;
