@@ -21,7 +21,7 @@ typedef struct transfer {
     uint64_t first;
     ferry_parcel out; /* of a cell's operation */
     bool enqueues, dequeues;
-    unsigned char data[];
+    _Alignas(uint64_t) unsigned char data[];
 } transfer;
 
 static void check_parcel(ferry *f, ferry_parcel parcel)

@@ -1,7 +1,7 @@
 /* All members act together here: collectives, groups, windows and two-sided messages. */
 #include "mixed.h"
 
-enum { PIECE = 3 };
+enum { PIECE = 3, MEETING_WAITS = 5000 };
 
 /* The error, if it may be: ranks die. Else 0, or the end of the job. */
 int allowed(ferry *f, int error, const char *what)
@@ -234,13 +234,13 @@ static void on_met(ferry *f, void *arg, const ferry_receipt *receipt)
     m->size_bytes = receipt->size_bytes;
 }
 
-/* Waits for both ends. When a rank dies the other side may never come. */
+/* Waits for both ends. Where ranks die, the other side may have ended its round. */
 static int meet(ferry *f, account *a, meeting *both, ferry_op *ops)
 {
-    while (both[0].ended == 0 || both[1].ended == 0) {
-        if (has(DEATHS) && a->deaths != a->agreed_deaths)
-            for (int i = 0; i < 2; i++)
-                (void)ferry_op_cancel(f, &ops[i]);
+    for (int waits = 0; both[0].ended == 0 || both[1].ended == 0; waits++) {
+        bool alone = a->deaths != a->agreed_deaths || waits > MEETING_WAITS;
+        for (int i = 0; has(DEATHS) && alone && i < 2; i++)
+            (void)ferry_op_cancel(f, &ops[i]);
         (void)ferry_wait(f, 100000);
     }
     for (int i = 0; i < 2; i++) {
