@@ -117,9 +117,10 @@ static bool is_true(const watch *w, int error)
         return error == FERRY_EPEER && is_leaving(w->target);
     case TO_ALL:
         return error == FERRY_EPEER && has(LEAVES);
-    case TO_ELEMENT:
+    case TO_ELEMENT: /* one that waits ends with its collection, whose home may leave then */
         return (error == FERRY_ENOENT && atomic_load(&t->elements[w->target].removed)) ||
-               (error == FERRY_ECANCELED && !atomic_load(&t->elements[w->target].inserted));
+               ((error == FERRY_ECANCELED || (error == FERRY_EPEER && has(LEAVES))) &&
+                !atomic_load(&t->elements[w->target].inserted));
     }
     return false;
 }
