@@ -85,7 +85,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
 {
     fy_objects *objects = fy_objects_of(f);
     bool first = is_alive(objects, object);
-    everyone |= first & objects->protocol.everyone;
+    everyone |= objects->protocol.everyone;
     if (objects->told_successor != 0)
         fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, movement);
     fy_entry *entry = fy_entry_find(objects, object);
@@ -98,7 +98,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
         else
             entry->dead = 1; /* nothing else says that the name has ended */
     }
-    for (int rank = 0; everyone && rank < objects->ranks; rank++)
+    for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
         if (rank != objects->rank)
             fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
     for (uint32_t i = 0; !everyone && i < count; i++) {
@@ -165,10 +165,10 @@ bool fy_entry_doubt(ferry *f, fy_entry *entry)
     return entry->record != NULL;
 }
 
-/* On the creator: `source` reports that the object of the frame has ended. If it hands its entries
- * to this rank, ranks may have asked this one too early, and been told nothing (ends_answer). So
- * this rank tells all. */
-static fy_verdict hear_of_own_end(ferry *f, int source, const fy_frame *frame)
+/* On the creator: a rank reports that the object of the frame has ended. If this rank inherits the
+ * name from one that still leaves, ranks may have heard of the end from that one, and have
+ * asked this one too early (ends_answer). So this rank tells all. */
+static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
@@ -180,7 +180,7 @@ static fy_verdict hear_of_own_end(ferry *f, int source, const fy_frame *frame)
         if (source_at(frame->data, i).rank_plus_1 - 1 >= (uint32_t)objects->ranks)
             return FY_TAKEN;
     end_name(f, object, (uint32_t)frame->words[1], frame->data, count,
-             count == 0 && fy_peer_leaves(f, source));
+             count == 0 && fy_object_creator(object) != objects->rank && fy_others_leave(f));
     return FY_TAKEN;
 }
 
@@ -278,7 +278,7 @@ fy_verdict fy_end_frame(ferry *f, int source, const fy_frame *frame)
         fy_record_state(f, entry->record) == FY_AWAITED)
         give_up(f, entry, FERRY_ENOENT);
     if (home)
-        verdict = hear_of_own_end(f, source, frame);
+        verdict = hear_of_own_end(f, frame);
     else if (entry != NULL)
         verdict = hear_of_end(f, source, entry);
     if (place == FY_PLACE_LOST && verdict == FY_TAKEN)
@@ -340,7 +340,8 @@ void fy_directory_peer_gone(ferry *f, int rank, bool died)
             fy_home_tell(f, entry);
         else if (died)
             fy_home_ask(f, record->object, entry->movement); /* the last home did not answer */
-        bool orphaned = awaited && (record->from == rank || fy_peer_is_gone(f, record->from));
+        bool orphaned =
+            awaited && (record->from == rank || (!record->due && fy_peer_is_gone(f, record->from)));
         if (!orphaned || (others_leave && !record->due && !(died && record->from == rank)))
             continue;
         if (record->due && !died)
