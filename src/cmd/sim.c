@@ -41,7 +41,7 @@ static const char help[] =
     "  -t, --tape FILE         write the faults that happened to FILE, as a plan\n"
     "  -r, --report            print a report and the run's hash at the end\n"
     "  -h, --help              this text\n"
-    "\nP is a probability from 0 to 1. " CMD_SIM_UNITS
+    "\nP is a probability from 0 to 1.\n" CMD_SIM_UNITS
     "Exit status: the program's; 120 when ranks wait for ever: a report says what for;\n"
     "121 when a promise of the port was broken or a stack was overrun; 1 when PROGRAM ended with "
     "0\n"
