@@ -79,17 +79,21 @@ static fy_source source_at(const void *ranks, uint32_t i)
 
 /* On the creator: the object has ended. The rank where it ended reports that, with the `ranks` to
  * tell, fy_sources at any address. A rank off which a message bounced reports it too, without them,
- * and maybe earlier. So a second report still tells its `ranks`. */
+ * and maybe earlier. So a second report still tells its `ranks`.
+ *
+ * While another rank leaves, one that has inherited the name tells all. The rank that leaves may
+ * have handed the name over, and do that again to another successor. Or ranks have heard of the end
+ * from it, and have asked this one too early (ends_answer). */
 static void end_name(ferry *f, ferry_object object, uint32_t movement, const void *ranks,
-                     uint32_t count, bool everyone)
+                     uint32_t count)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool first = is_alive(objects, object);
-    everyone |= objects->protocol.everyone;
+    bool first = is_alive(objects, object), own = fy_object_creator(object) == objects->rank;
+    bool everyone = first && (objects->protocol.everyone || (!own && fy_others_leave(f)));
     if (objects->told_successor != 0)
         fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, movement);
     fy_entry *entry = fy_entry_find(objects, object);
-    if (first && fy_object_creator(object) == objects->rank)
+    if (first && own)
         fy_names_end(&objects->names, object);
     if (entry != NULL && !entry->dead) {
         fy_entry_seen(objects, entry);
@@ -98,7 +102,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const voi
         else
             entry->dead = 1; /* nothing else says that the name has ended */
     }
-    for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
+    for (int rank = 0; everyone && rank < objects->ranks; rank++)
         if (rank != objects->rank)
             fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
     for (uint32_t i = 0; !everyone && i < count; i++) {
@@ -124,7 +128,7 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
         count = 0; /* these ranks learn of the end when they send or ask */
     entry->record = NULL;
     if (creator == fy_objects_of(f)->rank) {
-        end_name(f, record->object, record->movement, ranks, count, false);
+        end_name(f, record->object, record->movement, ranks, count);
     } else {
         entry->dead = 1;
         fy_end_send(f, creator, record->object, record->movement, ranks, count);
@@ -165,9 +169,7 @@ bool fy_entry_doubt(ferry *f, fy_entry *entry)
     return entry->record != NULL;
 }
 
-/* On the creator: a rank reports that the object of the frame has ended. If this rank inherits the
- * name from one that still leaves, ranks may have heard of the end from that one, and have
- * asked this one too early (ends_answer). So this rank tells all. */
+/* On the creator: a rank reports that the object of the frame has ended. */
 static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
@@ -179,8 +181,7 @@ static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
     for (uint32_t i = 0; i < count; i++)
         if (source_at(frame->data, i).rank_plus_1 - 1 >= (uint32_t)objects->ranks)
             return FY_TAKEN;
-    end_name(f, object, (uint32_t)frame->words[1], frame->data, count,
-             count == 0 && fy_object_creator(object) != objects->rank && fy_others_leave(f));
+    end_name(f, object, (uint32_t)frame->words[1], frame->data, count);
     return FY_TAKEN;
 }
 
