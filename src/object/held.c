@@ -103,18 +103,20 @@ static void mark(ferry *f, fy_queued_message *queued)
         held->round = store->round;
 }
 
+static void unmark(ferry *f, fy_queued_message *queued)
+{
+    (void)f;
+    queued->token = false;
+}
+
 void fy_held_mark(ferry *f, const fy_record *record)
 {
     fy_message_store *store = &fy_objects_of(f)->messages;
     renew(f, 0);
     store->round++;
-    each(f, record, mark);
-}
-
-static void unmark(ferry *f, fy_queued_message *queued)
-{
-    (void)f;
-    queued->token = false;
+    /* If others know of a change of which this rank does not, the target may be dead. A token that
+     * went there would be lost for ever: the epoch is that of its death already. */
+    each(f, record, store->epoch == fy_peer_shifts(f) ? mark : unmark);
 }
 
 void fy_held_stay(ferry *f, const fy_record *record)
