@@ -9,11 +9,9 @@
  *
  * ferry sim -n N -m M mixed; FERRY_RANKS=N FERRY_RANKS_MAX=M mixed SEED; ferry swarm -k -n N mixed;
  * ferry swarm --all -n N mixed deaths. */
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "mixed.h"
+#include "../support/truth.h"
 
 enum { TRIES = 2000 };
 
@@ -25,21 +23,6 @@ truth *t;
 
 /* The accounts of the ranks in this process. They last until callbacks can no longer run. */
 static account accounts[RANKS_MAX];
-
-static uint64_t choose(uint64_t *random, const uint64_t *values, uint64_t count)
-{
-    return values[draw(random, count)];
-}
-
-#define CHOOSE(random, ...)                                                                        \
-    choose(random, (const uint64_t[]){__VA_ARGS__},                                                \
-           sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
-
-static void default_to(const char *name, const char *value)
-{
-    if (value[0] != '\0' && setenv(name, value, 0) != 0)
-        abort();
-}
 
 /* Limits that the environment does not give are drawn. */
 static void choose_limits(uint64_t *random)
@@ -356,29 +339,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     return 0;
 }
 
-/* Memory that the processes of the job share, by the first of them, which starts the others. */
-static void map_truth(bool *first)
-{
-    const char *path = getenv("MIXED_TRUTH");
-    char own[64];
-    int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : memfd_create("truth", MFD_CLOEXEC);
-    *first = path == NULL;
-    if (fd < 0 || (*first && ftruncate(fd, sizeof *t) != 0))
-        abort();
-    t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (t == MAP_FAILED)
-        abort();
-    (void)snprintf(own, sizeof own, "/proc/%d/fd/%d", (int)getpid(), fd);
-    if (*first)
-        default_to("MIXED_TRUTH", own);
-}
-
 int main(int argc, char **argv)
 {
     bool first;
     const char *seed =
         argc > 1 && argv[1][0] >= '0' && argv[1][0] <= '9' ? argv[1] : getenv("FERRY_SIM_SEED");
-    map_truth(&first);
+    t = truth_map(sizeof *t, &first);
     if (first)
         choose_plan(seed == NULL ? 1 : strtoull(seed, NULL, 10), parts_of(argc, argv));
     return ferry_main(argc, argv, rank_main, NULL);

@@ -12,12 +12,10 @@
  *
  *      traffic [SEED [ROUNDS]]     ferry sim -n N traffic; FERRY_RANKS=N traffic SEED
  */
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "../support/truth.h"
 #include "oracle.h"
 
 enum { RANKS_MAX = 16, OBJECTS_MAX = 12, CARRIED_MAX = 16 };
@@ -83,21 +81,6 @@ static uint64_t one_in(uint64_t *random, uint64_t count)
 {
     return draw(random, count) == 0;
 }
-
-static uint64_t choose(uint64_t *random, const uint64_t *values, uint64_t count)
-{
-    return values[draw(random, count)];
-}
-
-static void default_to(const char *name, const char *value)
-{
-    if (value[0] != '\0' && setenv(name, value, 0) != 0)
-        abort();
-}
-
-#define CHOOSE(random, ...)                                                                        \
-    choose(random, (const uint64_t[]){__VA_ARGS__},                                                \
-           sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 /* Limits that the environment does not give are drawn. */
 static void choose_limits(uint64_t *random)
@@ -457,28 +440,11 @@ static int rank_main(ferry *f, int argc, char **argv)
     return 0;
 }
 
-/* Memory that the processes of the job share, by the first of them, which starts the others. */
-static void map_truth(bool *first)
-{
-    const char *path = getenv("TRAFFIC_TRUTH");
-    char own[64];
-    int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : memfd_create("truth", MFD_CLOEXEC);
-    *first = path == NULL;
-    if (fd < 0 || (*first && ftruncate(fd, sizeof *t) != 0))
-        abort();
-    t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (t == MAP_FAILED)
-        abort();
-    (void)snprintf(own, sizeof own, "/proc/%d/fd/%d", (int)getpid(), fd);
-    if (*first)
-        default_to("TRAFFIC_TRUTH", own);
-}
-
 int main(int argc, char **argv)
 {
     bool first;
     const char *seed = argc > 1 ? argv[1] : getenv("FERRY_SIM_SEED");
-    map_truth(&first);
+    t = truth_map(sizeof *t, &first);
     if (first)
         choose_plan(seed == NULL ? 1 : strtoull(seed, NULL, 10),
                     argc > 2 ? strtoull(argv[2], NULL, 10) : 2);

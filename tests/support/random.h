@@ -18,4 +18,14 @@ static inline uint64_t draw(uint64_t *state, uint64_t bound)
     return (xorshift(state) >> 11) % bound;
 }
 
+/* One of `count` values. */
+static inline uint64_t draw_of(uint64_t *state, const uint64_t *values, uint64_t count)
+{
+    return values[draw(state, count)];
+}
+
+#define CHOOSE(state, ...)                                                                         \
+    draw_of(state, (const uint64_t[]){__VA_ARGS__},                                                \
+            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
 #endif
