@@ -138,8 +138,8 @@ typedef struct ferry_op {
     uint64_t word;
 } ferry_op;
 
-/* A function that every rank knows by the same number. All zero names no handler: a call
- * that needs one returns FERRY_EINVAL. */
+/* A function that every rank knows by the same number. All zero names no handler: a call that needs
+ * one returns FERRY_EINVAL. */
 typedef struct ferry_handler {
     uint16_t index;
 } ferry_handler;

@@ -263,11 +263,11 @@ void fy_map_box(const ferry_collection *c, ferry_index *low, ferry_index *high);
 
 /* Elements, element.c. */
 
-/* Sets `c->type`, whose callbacks call those of `c`. */
 /* The type of elements has the same number on all ranks. Each rank proposes: 1 + the number of the
- * type in `known` if it has it, and in `next` 1 + the first number that it has not given. The
- * greatest of all ranks go to fy_element_type. */
+ * type in `known` if it has it, and in `next` 1 + the first number that it has not given. */
 void fy_element_type_propose(const ferry_collection *c, uint64_t *known, uint64_t *next);
+/* Sets `c->type`, whose callbacks call those of `c`. `known`, `next`: the greatest that any rank
+ * has proposed. FERRY_EINVAL: the number is of another type here. FERRY_ENOMEM. */
 int fy_element_type(ferry_collection *c, uint64_t known, uint64_t next);
 /* Makes the element of `key` on this rank, its home. `from` is the insertion, or NULL.
  * FERRY_ENOMEM: also when `make` gave NULL. */
