@@ -29,13 +29,13 @@ typedef struct ferry_balance_options {
         sizeof(ferry_balance_options), 0, 0, NULL, NULL, 0                                         \
     }
 
-/* Makes an object on this rank a scheduled one, for ever: its messages become tasks. Call it
- * before its first message, since earlier ones run on arrival. Deviation: the paper's plain message
- * is not offered: it would overtake tasks, and messages of one rank to one object run in the order
- * sent. Borrows `options` (NULL: defaults) and what it points to. FERRY_ENOENT: not here.
- * FERRY_ESTATE: scheduled already. FERRY_EINVAL: a number is negative or not finite, a dependency
- * names no object, not even an ended one, or as ferry_balance_choose. [app thread, handlers | never
- * blocks] prema.txt 5.2.1. */
+/* Makes an object on this rank a scheduled one, for ever: its messages become tasks. Call it before
+ * its first message, since earlier ones run on arrival. Deviation: the paper's plain message is not
+ * offered: it would overtake tasks, and messages of one rank to one object run in the order sent.
+ * Borrows `options` (NULL: defaults) and what it points to. FERRY_ENOENT: not here. FERRY_ESTATE:
+ * scheduled already. FERRY_EINVAL: a number is negative or not finite, a dependency names no
+ * object, not even an ended one, or as ferry_balance_choose. [app thread, handlers | never blocks]
+ * prema.txt 5.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
 

@@ -89,8 +89,8 @@ FERRY_API FERRY_MUST_USE int ferry_cell_read(ferry *f, ferry_cell cell, ferry_pa
                                              uint64_t timeout_ns);
 
 /* Removes all parcels and adds `parcel`, in one atomic step. Never waits for room. If it fails, the
- * caller still holds the parcel. [app thread,
- * handlers on this node | polls and blocks for a cell on another node] cds.txt 3 (write). */
+ * caller still holds the parcel. [app thread, handlers on this node | polls and blocks for a cell
+ * on another node] cds.txt 3 (write). */
 FERRY_API FERRY_MUST_USE int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                               ferry_hold hold);
 

@@ -3,9 +3,9 @@
  * A rank is a `ferry *`: ferry_open gives it, or ferry_main passes it. Only ferry_close and
  * ferry_error_message accept NULL; no function checks whether it is closed. All state is in it, so
  * a process may hold many ranks, of three jobs at most. One thread of a rank makes all calls (or
- * several in turn). Handlers and callbacks run on it, one at a time, in calls
- * marked "polls". Requests of one rank to another are handled in the order sent, each exactly once,
- * or fail with a report. dmcs.txt 3-4, prema.txt B. */
+ * several in turn). Handlers and callbacks run on it, one at a time, in calls marked "polls".
+ * Requests of one rank to another are handled in the order sent, each exactly once, or fail with a
+ * report. dmcs.txt 3-4, prema.txt B. */
 #ifndef FERRY_CORE_H
 #define FERRY_CORE_H
 

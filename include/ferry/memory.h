@@ -5,8 +5,8 @@
  *
  * If both ranks are on one node and the memory is of ferry_alloc, the caller copies the data
  * itself. Otherwise Ferry sends messages. Then, in a handler, the call may return FERRY_EAGAIN:
- * nothing was started (docs/limits.md). FERRY_ERANGE: the caller's data
- * have over 1 MiB, and a part of them is not mapped. */
+ * nothing was started (docs/limits.md). FERRY_ERANGE: the caller's data have over 1 MiB, and a part
+ * of them is not mapped. */
 #ifndef FERRY_MEMORY_H
 #define FERRY_MEMORY_H
 
@@ -48,9 +48,9 @@ FERRY_API int ferry_memory_unregister(ferry *f, void *base);
  * node, into the shared heap, the copy is done on return. Else borrows `source`, or with `track`
  * keeps it until submitted. If the target keeps earlier requests for another tag, the data arrive
  * after those (docs/messages.md). FERRY_ERANGE, here or by `track`: the range is not in one
- * allocation or registration there. FERRY_EINVAL: no such rank, or no `source`. Other
- * errors as ferry_request_send. Without `track` a later failure is logged. [app thread, handlers |
- * as ferry_request_send] dmcs.txt 3.4. */
+ * allocation or registration there. FERRY_EINVAL: no such rank, or no `source`. Other errors as
+ * ferry_request_send. Without `track` a later failure is logged. [app thread, handlers | as
+ * ferry_request_send] dmcs.txt 3.4. */
 FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const void *source,
                                        size_t size_bytes, const ferry_track *track);
 
