@@ -107,6 +107,12 @@ void fy_job_signal(job *j, int number);
 /* launch.c: does what fy_launch promises. */
 int fy_job_launch(const fy_launch_plan *plan);
 int fy_threads_run(const fy_threads_plan *plan); /* fy_launch_threads */
+/* join.c: fy_launch_join. */
+int fy_job_join(const char *folder, fy_segment **segment, int *rank);
+
+/* ask.c, a fy_spawner: sends a spawn request. `arg` is the descriptor of a socket, an intptr_t. */
+int fy_spawn_ask(void *arg, int first, int count, char *const argv[]);
+
 /* launch.c: starts a rank. It runs `argv`; NULL: what the plan says. FERRY_ESYSTEM. */
 int fy_job_start_child(job *j, int rank, char *const argv[]);
 

@@ -1,6 +1,4 @@
 /* The side of the process that joins. None of this runs later: the kernel watches the pipe. */
-#include "launch/join.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,10 +13,15 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "launch/launch.h"
-#include "port/shm/layout.h"
+#include "launch/job.h"
 
 #define PATIENCE_S 60 /* how long to wait for a launcher that is stopped */
+
+/* A place in a job. */
+typedef struct ticket {
+    int segment_fd, link, pipe; /* -1: none */
+    int rank;
+} ticket;
 
 void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES])
 {
@@ -120,23 +123,23 @@ static int say_verdict(const char *folder, bool answered, const join_answer *ans
     return fy_error_set(FERRY_ELAUNCH, "the job at %s cannot be joined: %s", folder, reason);
 }
 
-static int join_ask(const char *folder, const join_hello *hello, fy_ticket *ticket)
+static int join_ask(const char *folder, const join_hello *hello, ticket *t)
 {
     join_answer answer = {0};
     int files[JOIN_FILES] = {-1, -1};
-    bool answered = send(ticket->link, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello) &&
-                    receive(ticket->link, &answer, files);
-    ticket->segment_fd = files[0];
-    ticket->pipe = files[1];
-    ticket->rank = (int)answer.rank;
+    bool answered = send(t->link, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello) &&
+                    receive(t->link, &answer, files);
+    t->segment_fd = files[0];
+    t->pipe = files[1];
+    t->rank = (int)answer.rank;
     if (answered && answer.verdict == JOIN_WELCOME && files[1] >= 0)
         return 0;
     return say_verdict(folder, answered, &answer);
 }
 
-int fy_ticket_get(const char *folder, fy_ticket *out)
+/* Asks for a place. If it fails, `*out` keeps what has been opened so far. */
+static int ticket_get(const char *folder, ticket *out)
 {
-    fy_ticket ticket = {.segment_fd = -1, .link = -1, .pipe = -1};
     join_hello hello = {.magic = JOIN_MAGIC, .version = JOIN_VERSION};
     int fd = -1;
     int error = open_folder(folder, &fd);
@@ -144,40 +147,53 @@ int fy_ticket_get(const char *folder, fy_ticket *out)
         return error;
     error = read_nonce(folder, fd, &hello);
     if (error == 0)
-        error = connect_to(folder, fd, &ticket.link);
+        error = connect_to(folder, fd, &out->link);
     close(fd);
-    if (error == 0)
-        error = join_ask(folder, &hello, &ticket);
-    if (error == 0)
-        *out = ticket;
-    else
-        fy_ticket_return(&ticket);
-    return error;
+    return error == 0 ? join_ask(folder, &hello, out) : error;
 }
 
-void fy_ticket_return(const fy_ticket *ticket)
+static void ticket_return(const ticket *t)
 {
-    const int files[] = {ticket->segment_fd, ticket->link, ticket->pipe};
+    const int files[] = {t->segment_fd, t->link, t->pipe};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
 }
 
-int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
+/* The process has mapped the segment, which then keeps the connection and the pipe.
+ * FERRY_ELAUNCH: the launcher has died; nothing is kept. */
+static int ticket_settle(const ticket *t, fy_segment *segment)
 {
     char none;
-    if (fcntl(ticket->pipe, F_SETOWN, getpid()) != 0 ||
-        fcntl(ticket->pipe, F_SETSIG, SIGKILL) != 0 ||
-        fcntl(ticket->pipe, F_SETFL, O_RDONLY | O_NONBLOCK | O_ASYNC) != 0)
+    if (fcntl(t->pipe, F_SETOWN, getpid()) != 0 || fcntl(t->pipe, F_SETSIG, SIGKILL) != 0 ||
+        fcntl(t->pipe, F_SETFL, O_RDONLY | O_NONBLOCK | O_ASYNC) != 0)
         return fy_error_set(FERRY_ESYSTEM, "watching the job's launcher: %s", strerror(errno));
-    if (read(ticket->pipe, &none, 1) == 0) {
-        fy_pipe_drop(ticket->pipe);
+    if (read(t->pipe, &none, 1) == 0) {
+        fcntl(t->pipe, F_SETFL, O_RDONLY | O_NONBLOCK); /* it no longer sends SIGKILL */
         return fy_error_set(FERRY_ELAUNCH, "the job's launcher has died");
     }
-    close(ticket->segment_fd);
-    segment->pipe = ticket->pipe;
-    fy_launch_link(segment, ticket->link);
+    close(t->segment_fd);
+    segment->pipe = t->pipe;
+    fy_launch_link(segment, t->link);
     unsetenv(FY_ENV_JOIN);
     close(fy_env_say_opened());
     return 0;
+}
+
+int fy_job_join(const char *folder, fy_segment **segment, int *rank)
+{
+    ticket t = {.segment_fd = -1, .link = -1, .pipe = -1};
+    int error = ticket_get(folder, &t);
+    if (error == 0)
+        error = fy_segment_map(t.segment_fd, segment);
+    if (error == 0) {
+        error = ticket_settle(&t, *segment);
+        if (error != 0)
+            fy_segment_unmap(*segment);
+    }
+    if (error != 0)
+        ticket_return(&t);
+    else
+        *rank = t.rank;
+    return error;
 }

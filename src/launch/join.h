@@ -13,8 +13,6 @@
 
 #include "port/shm/shm.h"
 
-#define FY_ENV_JOIN "FERRY_JOIN" /* the folder of the job to join */
-
 #define JOIN_SOCKET "socket"
 #define JOIN_NONCE "nonce"
 #define JOIN_MAGIC UINT64_C(0x6e696f6a79727265)
@@ -48,23 +46,6 @@ typedef struct join_answer {
 /* Writes a short path of `name` in the open folder: the path of a socket has a limit, the folder's
  * own path has none. */
 enum { JOIN_PATH_BYTES = 40 };
-FY_SHARED void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES]);
-
-/* A place in a job, given to a process that joins. */
-typedef struct fy_ticket {
-    int segment_fd, link, pipe;
-    int rank;
-} fy_ticket;
-
-/* Asks for a place in the job that can be joined by `folder`. Gives `*out`, ended with
- * fy_ticket_settle or fy_ticket_return. FERRY_ELAUNCH: no job answers there, or it refuses.
- * FERRY_ENOMEM: it has no number left. With fy_error_set. */
-int fy_ticket_get(const char *folder, fy_ticket *out);
-
-/* The process has mapped the segment. The segment then keeps the connection and the pipe, and until
- * it is unmapped the process dies with the launcher. FERRY_ELAUNCH: the launcher has died; nothing
- * is kept. */
-int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment);
-void fy_ticket_return(const fy_ticket *ticket);
+void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES]);
 
 #endif

@@ -14,6 +14,7 @@
 #define FY_ENV_RANKS "FERRY_RANKS"
 #define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many ranks there may be, with those that join */
 #define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which processes join */
+#define FY_ENV_JOIN "FERRY_JOIN"             /* the folder of the job to join */
 /* Descriptor by which ranks send spawn requests; in ranks only. */
 #define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET"
 /* The process that took this place, in ten digits; 2^31 - 1 before that. A job of one rank has
@@ -63,6 +64,12 @@ typedef struct fy_threads_plan {
 /* Starts the threads. Returns 0 when all have ended, also those that ranks have started.
  * FERRY_ELAUNCH or FERRY_ENOMEM with fy_error_set: nothing was started. [main thread] */
 int fy_launch_threads(const fy_threads_plan *plan);
+
+/* Takes a place in the running job that can be joined by `folder`, and maps the job's segment,
+ * which then is the caller's. Until the segment is unmapped the process dies with the job's
+ * launcher. FERRY_ELAUNCH: no job answers there, it refuses, or its launcher has died.
+ * FERRY_ENOMEM: it has no number left. With fy_error_set. [main thread] */
+int fy_launch_join(const char *folder, fy_segment **segment, int *rank);
 
 /* Opens descriptors 0 to 2 if they are closed, so that reading and writing still fail. Otherwise a
  * file of the job could get one of these numbers, and with it what the program prints. */

@@ -1,5 +1,6 @@
-/* The launcher as the library finds it. Few processes launch ranks, so for the shared library the
- * launcher is in a plug-in, ferry-launch.so. The static library contains it. */
+/* The launcher as the library finds it. Few processes launch ranks, join a job or ask for more
+ * ranks, so for the shared library all this is in a plug-in, ferry-launch.so. The static library
+ * contains it. */
 #ifndef FY_LAUNCHER_H
 #define FY_LAUNCHER_H
 
@@ -7,12 +8,14 @@
 
 #define FY_LAUNCHER_SYMBOL "fy_launcher_table"
 
-enum { FY_LAUNCHER_VERSION = 2 };
+enum { FY_LAUNCHER_VERSION = 3 };
 
 typedef struct fy_launcher {
-    uint32_t version;                            /* first: port/plugin.h */
-    int (*launch)(const fy_launch_plan *plan);   /* fy_launch */
-    int (*threads)(const fy_threads_plan *plan); /* fy_launch_threads */
+    uint32_t version;                                                 /* first: port/plugin.h */
+    int (*launch)(const fy_launch_plan *plan);                        /* fy_launch */
+    int (*threads)(const fy_threads_plan *plan);                      /* fy_launch_threads */
+    int (*join)(const char *folder, fy_segment **segment, int *rank); /* fy_launch_join */
+    fy_spawner *ask;                                                  /* fy_spawn_ask */
 } fy_launcher;
 
 FY_SHARED extern const fy_launcher fy_launcher_table;

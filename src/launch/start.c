@@ -109,3 +109,10 @@ int fy_launch_threads(const fy_threads_plan *plan)
     int error = fy_launcher_find(&launcher);
     return error == 0 ? launcher->threads(plan) : error;
 }
+
+int fy_launch_join(const char *folder, fy_segment **segment, int *rank)
+{
+    const fy_launcher *launcher;
+    int error = fy_launcher_find(&launcher);
+    return error == 0 ? launcher->join(folder, segment, rank) : error;
+}

@@ -11,7 +11,6 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "launch/join.h"
 #include "launch/launch.h"
 #include "port/nodes/table.h"
 #include "port/open/list.h"
@@ -151,20 +150,11 @@ static int shm_keep(int error, fy_segment *segment, fy_port_rank *out)
 /* Opens the rank that a running job gives to this process. */
 static int shm_join(const char *folder, fy_compute compute, fy_port_rank *out)
 {
-    fy_ticket ticket;
     fy_segment *segment;
-    int error = fy_ticket_get(folder, &ticket);
-    if (error != 0)
-        return error;
-    error = fy_segment_map(ticket.segment_fd, &segment);
-    if (error == 0) {
-        error = fy_ticket_settle(&ticket, segment);
-        if (error == 0)
-            return shm_keep(join_segment(segment, ticket.rank, compute, &out->port), segment, out);
-        fy_segment_unmap(segment);
-    }
-    fy_ticket_return(&ticket);
-    return error;
+    int rank;
+    int error = fy_launch_join(folder, &segment, &rank);
+    return error != 0 ? error
+                      : shm_keep(join_segment(segment, rank, compute, &out->port), segment, out);
 }
 
 /* Opens the rank of a process that is one rank. */

@@ -225,9 +225,6 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t number)
     return fy_arena_at(s->base + s->heaps_offset + number * s->heap_stride, s->heap_bytes);
 }
 
-/* Closes the pipe of a joined process: it then no longer dies with the launcher. */
-void fy_pipe_drop(int pipe);
-
 /* Opens the file of the segment that process `pid` itself has; the caller closes it. -1: it has
  * none, or belongs to another user. */
 int fy_segment_held(long pid);

@@ -262,7 +262,8 @@ free_segment:
     return error;
 }
 
-void fy_pipe_drop(int pipe)
+/* Closes the pipe of a joined process: it then no longer dies with the launcher. */
+static void pipe_drop(int pipe)
 {
     /* A child of this process may have the pipe still: closing it here is not enough. */
     fcntl(pipe, F_SETFL, O_RDONLY | O_NONBLOCK);
@@ -273,7 +274,7 @@ void fy_segment_unmap(fy_segment *segment)
 {
     munmap(segment->base, segment->total_bytes);
     if (segment->pipe >= 0)
-        fy_pipe_drop(segment->pipe);
+        pipe_drop(segment->pipe);
     if (segment->kept >= 0)
         close(segment->kept);
     if (segment->link >= 0)
