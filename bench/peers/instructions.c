@@ -12,6 +12,7 @@
  *   task               a message to an object that a scheduler has, sent and run; -sent: only that
  *   migrate-*          an object of 64 bytes, packed, sent, and what comes back; and unpacked
  *   track-8B           a request whose end a callback hears of: sent, and the callback
+ *   reduce-value       one of many numbers of type double that are added up
  *   parcel             given to the other rank's cell, and taken there */
 #include <ferry/ferry.h>
 
@@ -24,6 +25,7 @@
 
 #include "core/options.h"
 #include "core/rank.h"
+#include "core/reduce.h"
 #include "peers/check.h"
 #include "port/shm/shm.h"
 
@@ -379,6 +381,14 @@ static void track(side *s)
     }
 }
 
+static void reduce(side *s)
+{
+    double low[OPERATIONS] = {0}, high[OPERATIONS] = {0};
+    begin(s);
+    fy_reduce(FERRY_DOUBLE, FERRY_SUM, low, low, high, OPERATIONS);
+    end();
+}
+
 static void parcel(side *s)
 {
     ferry_parcel own;
@@ -419,6 +429,7 @@ static const struct {
     {"migrate-source", PAIR, migrate_source},
     {"migrate-target", PAIR, migrate_target},
     {"track-8B", PAIR, track},
+    {"reduce-value", PAIR, reduce},
     {"parcel", PAIR, parcel},
 };
 

@@ -6,6 +6,7 @@
  *   poll-2             MPI_Iprobe that finds nothing
  *   request-8B-sent    MPI_Send
  *   request-8B-taken   MPI_Recv from any rank of a message that is there; -batch: of many
+ *   reduce-value       MPI_Reduce_local, for each number of type double
  *
  * Calls that wait for the other process are left out, since how often they look is no measure. With
  * Open MPI a send of 1 KiB waits, with MPICH the flush of a put or a get. */
@@ -118,6 +119,16 @@ static void request_batch(side *s)
     requests(s, BATCH, 1);
 }
 
+static void reduce(side *s)
+{
+    double low[OPERATIONS] = {0}, high[OPERATIONS] = {0};
+    if (s->rank != 0)
+        return;
+    begin(s);
+    MPI_Reduce_local(high, low, OPERATIONS, MPI_DOUBLE, MPI_SUM);
+    end();
+}
+
 static const struct {
     const char *name;
     int counts; /* the rank that does */
@@ -128,6 +139,7 @@ static const struct {
     {"request-8B-sent", 0, request_sent},
     {"request-8B-taken", 1, request_taken},
     {"request-8B-batch", 1, request_batch},
+    {"reduce-value", 0, reduce},
 };
 
 static void measure(side *s, int index)
