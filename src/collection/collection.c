@@ -21,56 +21,28 @@ static void remove_take(ferry *f, ferry_object object, void *data, int source,
     (void)ferry_object_destroy(f, object);
 }
 
-/* Moves the handler that was registered last to its own number, which it has on all ranks. */
-static int handler_settle(ferry *f, int error, uint16_t number, ferry_handler *out)
-{
-    fy_head *head = (void *)f;
-    fy_handlers *h = &head->handlers;
-    if (error != 0)
-        return error;
-    h->count--;
-    uint32_t signature = h->entries[number].signature;
-    h->entries[number] = h->entries[h->count];
-    h->entries[number].signature = signature;
-    memcpy(h->names[number], h->names[h->count], sizeof h->names[number]);
-    head->ops->diagnosis.name_handler(head->port, number, h->names[number]);
-    out->index = number;
-    return 0;
-}
-
 static int register_handlers(fy_collections *all)
 {
-    ferry *f = all->f;
     const struct {
         const char *name;
-        ferry_request_fn *fn;
+        fy_handler_kind kind;
+        fy_any_fn *fn;
         ferry_handler *out;
-    } of_ranks[] = {{"collection insert", fy_insert_take, &all->insert},
-                    {"collection section", fy_spread_take, &all->spread}};
-    const struct {
-        const char *name;
-        ferry_object_fn *fn;
-        ferry_handler *out;
-    } of_objects[] = {{"element remove", remove_take, &all->remove},
-                      {"element step message", fy_step_take, &all->step},
-                      {"element step", fy_proceed_take, &all->proceed}};
-    ferry_handler last;
-    uint16_t number = 1;
+    } own[FY_HANDLERS_OWN] = {
+        {"collection insert", FY_HANDLER_REQUEST, (fy_any_fn *)fy_insert_take, &all->insert},
+        {"collection section", FY_HANDLER_REQUEST, (fy_any_fn *)fy_spread_take, &all->spread},
+        {"element remove", FY_HANDLER_OBJECT, (fy_any_fn *)remove_take, &all->remove},
+        {"element step message", FY_HANDLER_OBJECT, (fy_any_fn *)fy_step_take, &all->step},
+        {"element step", FY_HANDLER_OBJECT, (fy_any_fn *)fy_proceed_take, &all->proceed}};
     if (all->registered)
         return 0;
-    for (size_t i = 0; i < sizeof of_ranks / sizeof of_ranks[0]; i++) {
-        int error = ferry_handler_register(f, of_ranks[i].name, of_ranks[i].fn, &last);
-        error = handler_settle(f, error, number++, of_ranks[i].out);
+    for (int i = 0; i < FY_HANDLERS_OWN; i++) {
+        own[i].out->index = (uint16_t)(i + 1);
+        int error = fy_handler_own(all->f, own[i].out->index, own[i].name, own[i].kind, own[i].fn);
         if (error != 0)
             return error;
     }
-    for (size_t i = 0; i < sizeof of_objects / sizeof of_objects[0]; i++) {
-        int error = ferry_object_handler_register(f, of_objects[i].name, of_objects[i].fn, &last);
-        error = handler_settle(f, error, number++, of_objects[i].out);
-        if (error != 0)
-            return error;
-    }
-    fy_keeper_start(f);
+    fy_keeper_start(all->f);
     all->registered = true;
     return 0;
 }

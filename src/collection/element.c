@@ -289,13 +289,11 @@ void fy_element_type_propose(const ferry_collection *c, uint64_t *known, uint64_
 }
 
 /* Registers the type by its number. Numbers that are skipped are of types of collections that this
- * rank has not made: it joined later, or failed before. They are filled, and filled again later. */
+ * rank has not made: it joined later, or failed before. Those are registered again later. */
 static int register_type(ferry_collection *c, uint16_t number)
 {
-    fy_objects *objects = fy_objects_of(c->f);
+    const fy_objects *objects = fy_objects_of(c->f);
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
-    uint16_t count = objects->type_count;
-    int error = 0;
     ops.name = c->name;
     ops.flags = c->ops.flags;
     ops.packed_size = packed_size;
@@ -305,18 +303,13 @@ static int register_type(ferry_collection *c, uint16_t number)
     ops.load = c->ops.load != NULL ? element_load : NULL;
     ops.granularity = c->ops.granularity != NULL ? granularity : NULL;
     ops.priority = c->ops.priority != NULL ? priority : NULL;
-    if (number < count && objects->types[number].ops.unpack != element_unpack)
+    if (number < objects->type_count && objects->types[number].ops.unpack != element_unpack)
         return fy_fail(c->f, FERRY_EINVAL,
                        "collection_create: type %u is \"%s\" here and of elements on another rank; "
                        "register types before the first collection",
                        number, objects->types[number].name);
-    if (number < count)
-        objects->type_count = number;
-    do
-        error = ferry_object_type_register(c->f, &ops, &c->type);
-    while (error == 0 && c->type.index < number);
-    if (objects->type_count < count)
-        objects->type_count = count;
+    int error = fy_type_register_as(c->f, &ops, number);
+    c->type.index = number;
     if (error == 0 && ops.flags != 0)
         fy_type_watch(c->f, c->type, leaving);
     return error;

@@ -9,6 +9,11 @@
 int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *fn,
                    ferry_handler *out);
 
+/* Registers one of Ferry's own, which has the same number `index` on every rank, 1 to
+ * FY_HANDLERS_OWN. FERRY_ENOMEM. */
+FY_SHARED int fy_handler_own(ferry *f, uint16_t index, const char *name, fy_handler_kind kind,
+                             fy_any_fn *fn);
+
 /* A handler's function by index; NULL when it is not of that kind. */
 static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_kind kind)
 {

@@ -44,6 +44,31 @@ static bool handlers_grow(fy_handlers *h)
     return true;
 }
 
+/* Makes room for one more; first for Ferry's own, which reports show without a name. */
+static int handlers_reserve(ferry *f, const char *name)
+{
+    fy_handlers *h = &f->head.handlers;
+    if (h->count == h->capacity && !handlers_grow(h))
+        return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
+    for (; h->count <= FY_HANDLERS_OWN; h->count++) {
+        memcpy(h->names[h->count], "-", 2);
+        h->entries[h->count] =
+            (fy_handler_entry){.kind = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
+    }
+    return 0;
+}
+
+/* Leaves the signature as it is. */
+static void handler_set(ferry *f, uint16_t index, const char *name, fy_handler_kind kind,
+                        fy_any_fn *fn)
+{
+    fy_handlers *h = &f->head.handlers;
+    snprintf(h->names[index], sizeof(h->names[index]), "%s", name);
+    h->entries[index].fn = fn;
+    h->entries[index].kind = (uint8_t)kind;
+    f->head.ops->diagnosis.name_handler(f->head.port, index, h->names[index]);
+}
+
 int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *fn,
                    ferry_handler *out)
 {
@@ -56,23 +81,22 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *
     if (h->count == FY_HANDLERS_MAX)
         return fy_fail(f, FERRY_ENOMEM, "handler_register: \"%s\": there are %d already", name,
                        FY_HANDLERS_MAX - 1 - FY_HANDLERS_OWN);
-    if (h->count == h->capacity && !handlers_grow(h))
-        return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
-    for (; h->count <= FY_HANDLERS_OWN; h->count++) {
-        memcpy(h->names[h->count], "-", 2); /* as reports show it, unless it has another name */
-        h->entries[h->count] =
-            (fy_handler_entry){.kind = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
-    }
-    uint32_t index = h->count;
-    snprintf(h->names[index], sizeof(h->names[index]), "%s", name);
-    h->entries[index] =
-        (fy_handler_entry){.fn = fn,
-                           .kind = (uint8_t)kind,
-                           .signature = sign(fy_handlers_signature(f), h->names[index], kind)};
-    h->count++;
-    f->head.ops->diagnosis.name_handler(f->head.port, (uint16_t)index, h->names[index]);
-    out->index = (uint16_t)index;
+    int error = handlers_reserve(f, name);
+    if (error != 0)
+        return error;
+    uint32_t before = fy_handlers_signature(f);
+    out->index = (uint16_t)h->count++;
+    handler_set(f, out->index, name, kind, fn);
+    h->entries[out->index].signature = sign(before, h->names[out->index], kind);
     return 0;
+}
+
+int fy_handler_own(ferry *f, uint16_t index, const char *name, fy_handler_kind kind, fy_any_fn *fn)
+{
+    int error = f->head.handlers.count > FY_HANDLERS_OWN ? 0 : handlers_reserve(f, name);
+    if (error == 0)
+        handler_set(f, index, name, kind, fn);
+    return error;
 }
 
 uint32_t fy_handler_signature(const ferry *f, uint16_t index)

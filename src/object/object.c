@@ -13,40 +13,56 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-__attribute__((cold)) int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
-                                                     ferry_object_type *out)
+static int type_read(ferry *f, const ferry_object_ops *given, fy_type *type)
 {
-    fy_objects *objects = fy_objects_of(f);
-    if (ops == NULL || out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "object_type_register: the %s missing",
-                       ops == NULL ? "functions are" : "result is");
-    ferry_object_ops known;
-    int error =
-        fy_read_sized(f, "object_type_register: ferry_object_ops", ops, &known, sizeof known);
+    ferry_object_ops *ops = &type->ops;
+    int error = fy_read_sized(f, "object_type_register: ferry_object_ops", given, ops, sizeof *ops);
     if (error != 0)
         return error;
-    ops = &known;
     if ((ops->flags & ~FERRY_OBJECT_SHARED) != 0)
         return fy_fail(f, FERRY_EINVAL,
                        "object_type_register: flags are 0x%x, expected FERRY_OBJECT_SHARED or 0",
                        ops->flags);
-    if (objects->type_count == FY_TYPES_MAX)
-        return fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
-    fy_type *type = &objects->types[objects->type_count];
-    type->ops = *ops;
-    type->leaving = NULL;
     type->plain =
         ops->flags == 0 && ops->pack == NULL && ops->unpack == NULL && ops->destroy == NULL;
-    if (!fy_flat_fill(&type->ops))
-        return fy_fail(f, FERRY_EINVAL, "object_type_register: \"%s\" has %s",
-                       ops->name != NULL ? ops->name : "object",
+    (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
+    if (!fy_flat_fill(ops))
+        return fy_fail(f, FERRY_EINVAL, "object_type_register: \"%s\" has %s", type->name,
                        ops->pack != NULL ? "pack, expected unpack too"
                                          : "no size, expected flat_bytes or packed_size");
-    (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
-    type->ops.name = type->name;
-    out->index = objects->type_count++;
+    return 0;
+}
+
+int fy_type_register_as(ferry *f, const ferry_object_ops *ops, uint16_t number)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_type type = {0};
+    int error = type_read(f, ops, &type);
+    if (error == 0 && number >= FY_TYPES_MAX)
+        error = fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
+    if (error != 0)
+        return error;
+    uint16_t next = objects->type_count;
+    for (uint16_t i = number < next ? number : next; i <= number; i++) {
+        objects->types[i] = type;
+        objects->types[i].ops.name = objects->types[i].name;
+    }
+    if (number >= next)
+        objects->type_count = (uint16_t)(number + 1);
     fy_unregistered_retry(f);
     return 0;
+}
+
+int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_object_type *out)
+{
+    if (ops == NULL || out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_type_register: the %s missing",
+                       ops == NULL ? "functions are" : "result is");
+    uint16_t number = fy_objects_of(f)->type_count;
+    int error = fy_type_register_as(f, ops, number);
+    if (error == 0)
+        out->index = number;
+    return error;
 }
 
 void fy_type_watch(ferry *f, ferry_object_type type, fy_leaving_fn *leaving)

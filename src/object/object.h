@@ -105,6 +105,11 @@ static inline fy_objects *fy_objects_of(const ferry *f)
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
 
+/* As ferry_object_type_register, but the type gets this number. If that is not the next one, the
+ * type gets all numbers from the next to this, or takes the place of the one that has this number.
+ * [application thread] */
+FY_SHARED int fy_type_register_as(ferry *f, const ferry_object_ops *ops, uint16_t number);
+
 /* Sets `leaving` of a type. [application thread] */
 FY_SHARED void fy_type_watch(ferry *f, ferry_object_type type, fy_leaving_fn *leaving);
 
