@@ -25,7 +25,7 @@ FY_SHARED int fy_env_number_within(const char *name, uint64_t min, uint64_t max,
 /* Whether all numbers among the known variables are numbers in their ranges, and all words are
  * among those expected. It checks those that this run does not need too, so that every port tells
  * of a wrong one. Errors as fy_env_number. */
-int fy_env_check(void);
+FY_SHARED int fy_env_check(void);
 
 /* The number of a variable that fy_env_check has found right; `otherwise` when it is unset. */
 uint64_t fy_env_number_or(const char *name, uint64_t otherwise);

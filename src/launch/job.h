@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <ferry/launch.h>
+
 #include "base/log.h"
 #include "launch/join.h"
 #include "launch/launch.h"
@@ -104,10 +106,11 @@ int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms);
 /* Sends a signal to every child that lives. */
 void fy_job_signal(job *j, int number);
 
-/* launch.c: does what fy_launch promises. */
+/* They do what these promise: ferry_launch (program.c), fy_launch (launch.c), fy_launch_threads
+ * (threads.c), fy_launch_join (join.c). */
+int fy_job_launch_program(const ferry_launch_options *options, char *const argv[]);
 int fy_job_launch(const fy_launch_plan *plan);
-int fy_threads_run(const fy_threads_plan *plan); /* fy_launch_threads */
-/* join.c: fy_launch_join. */
+int fy_threads_run(const fy_threads_plan *plan);
 int fy_job_join(const char *folder, fy_segment **segment, int *rank);
 
 /* ask.c, a fy_spawner: sends a spawn request. `arg` is the descriptor of a socket, an intptr_t. */

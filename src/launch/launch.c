@@ -329,6 +329,16 @@ static void say_unopened(const job *j)
             j->plan->program, j->starting);
 }
 
+static int check_stack(void)
+{
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= FY_STACK_MIN_BYTES)
+        return 0;
+    return fy_error_set(FERRY_EINVAL,
+                        "stacks are limited to %llu KiB; expected %d or more (ulimit -s)",
+                        (unsigned long long)stack.rlim_cur / 1024, FY_STACK_MIN_BYTES / 1024);
+}
+
 int fy_job_launch(const fy_launch_plan *plan)
 {
     job j = {
@@ -354,9 +364,12 @@ int fy_job_launch(const fy_launch_plan *plan)
     if (plan->label && plan->shm == NULL)
         return fy_error_set(FERRY_EINVAL, "no labels for ranks that are threads: they have one "
                                           "output together");
+    int error = check_stack();
+    if (error != 0)
+        return error;
     fy_join_socket_init(&j.join_socket);
     raise_files(&j);
-    int error = launch_prepare(&j);
+    error = launch_prepare(&j);
     if (error == 0 && plan->bindings)
         say_bindings(&j);
     fflush(NULL); /* otherwise each child would write it again */
