@@ -1,4 +1,4 @@
-/* What the library has of the launcher: the calls by which others reach it. */
+/* The calls by which the library reaches the launcher. */
 #include <ferry/launch.h>
 
 #include <fcntl.h>
