@@ -239,19 +239,30 @@ static int queue_add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, 
     return 0;
 }
 
-int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
+/* Adds a parcel to a cell that has fewer than `limit`. */
+static int queue_add_below(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold,
+                           uint32_t limit)
 {
-    if (!fy_queue_ready(cell, FY_CELL_ENQ))
-        return FERRY_EAGAIN;
     lock_sound(c, cell);
     int error = FERRY_EAGAIN;
-    if (fy_ends_count(ends_of(cell)) < limit_of(cell))
+    if (fy_ends_count(ends_of(cell)) < limit)
         error = queue_add(c, cell, p, hold, c->place);
     if (error == 0)
         unlock_changed(c, cell, true);
     else
         fy_cell_unlock(cell);
     return error;
+}
+
+int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
+{
+    return fy_queue_ready(cell, FY_CELL_ENQ) ? queue_add_below(c, cell, p, hold, limit_of(cell))
+                                             : FERRY_EAGAIN;
+}
+
+int fy_queue_return(fy_cells *c, fy_cell *cell, fy_parcel *p)
+{
+    return queue_add_below(c, cell, p, FERRY_GIVE, FY_CELL_MASK);
 }
 
 /* Removes the first slot of a locked cell: it names no parcel. */

@@ -19,7 +19,7 @@
 
 /* The handler field of a frame is a fy_cell_kind, for a request, or one of these values. Words:
  *
- * - request: number, cell, flags, content of the copy that the asking rank has
+ * - request: number, cell, WAITS or RETURNS or 0, content of the copy that the asking rank has
  * - answer: number, error, content or count, whether the content is that of the copy
  * - cancel: number
  * - format: the format */
@@ -29,6 +29,7 @@ enum {
     FRAME_FORMAT_ASKED,
     FRAME_FORMAT,
     WAITS = 1,
+    RETURNS = 2, /* the parcel was in the cell before: no limit holds it up */
     WORDS = 4,
 };
 
@@ -226,7 +227,8 @@ static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
     if (p->parcel.word != 0 && parcel == NULL)
         error = FERRY_EINVAL; /* the program has overwritten its header */
     else if (p->kind == FY_CELL_ENQ)
-        error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
+        error = p->returns ? fy_queue_return(c, p->queue, parcel)
+                           : fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
     else if (p->kind == FY_CELL_WRITE)
         fy_queue_write(c, p->queue, parcel, FERRY_GIVE);
     else if (p->kind == FY_CELL_CLEAR)
@@ -265,6 +267,7 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
         return FY_LEAVE;
     p->number = (uint32_t)frame->words[0];
     p->waits = (frame->words[2] & WAITS) != 0 && can_wait(p->kind);
+    p->returns = (frame->words[2] & RETURNS) != 0;
     p->known = frame->words[3];
     if (p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE) {
         fy_parcel *parcel = fy_parcel_make(c, frame->size_bytes);
@@ -354,7 +357,7 @@ static fy_verdict remote_give_back(fy_cells *c, ferry_cell cell, const brought *
     const fy_frame frame = {.kind = FY_KIND_CELL,
                             .word_count = WORDS,
                             .handler = FY_CELL_ENQ,
-                            .words = {p->number, (uint64_t)cell.number, WAITS, 0},
+                            .words = {p->number, (uint64_t)cell.number, RETURNS, 0},
                             .data = b->data,
                             .size_bytes = b->size_bytes};
     int error = cell_send_frame(c, cell.rank, &frame);

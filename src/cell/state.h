@@ -221,6 +221,7 @@ typedef struct fy_pending {
     size_t *count;
     bool counted; /* counted as work for ferry_quiesce, until it ends */
     bool waits;   /* it waits for a parcel or room; else it ends with FERRY_EAGAIN */
+    bool returns; /* a parcel goes back to its cell (fy_queue_return) */
     bool noted;   /* this rank's bit was set in the cell */
     bool awaited; /* a call waits for `done`, and frees the record */
     bool done;
@@ -374,6 +375,8 @@ static inline void fy_cells_check_peers(fy_cells *c)
  * or FERRY_ENOMEM. */
 
 int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold);
+/* As fy_queue_enq with FERRY_GIVE, beyond the limit of the cell too. */
+int fy_queue_return(fy_cells *c, fy_cell *cell, fy_parcel *p);
 /* Takes or reads the first parcel, and gives this rank a hold. A slot that names no parcel is
  * logged and skipped. */
 int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out);

@@ -90,6 +90,11 @@ static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_
         fy_profile_copied(f, &stretch, kind, what->size_bytes);
 }
 
+/* For a larger size the call asks the system whether the whole local range is mapped, and refuses
+ * it if not. A size that is wrong by far would make this rank read beyond its memory before the
+ * other rank can refuse. For smaller sizes, asking costs too much. */
+enum { FY_UNCHECKED_BYTES = 1024 * 1024 };
+
 /* Whether an untracked put or get is nothing but a copy: `remote` is in the heap of another rank of
  * this node, and no profile is made. */
 static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remote,
@@ -97,18 +102,13 @@ static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remot
 {
     const fy_head *head = fy_head_of(f);
     return local != NULL && rank >= 0 && rank != head->rank && head->profile == NULL &&
-           head->ops->heap.owner != NULL &&
+           head->ops->heap.owner != NULL && size_bytes <= FY_UNCHECKED_BYTES &&
            head->ops->heap.owner(head->port, FY_APP, remote, size_bytes) == rank;
 }
 
 /* Checks the arguments of a put or get. Returns 0 or an error. */
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,
                     size_t size_bytes);
-
-/* For a larger size the call asks the system whether the whole local range is mapped, and refuses
- * it if not. A size that is wrong by far would make this rank read beyond its memory before the
- * other rank can refuse. For smaller sizes, asking costs too much. */
-enum { FY_UNCHECKED_BYTES = 1024 * 1024 };
 
 /* Checks that a call without a track may wait for `rank`. FERRY_ESTATE: not in a handler. */
 int fy_memory_check_wait(ferry *f, const char *call, int rank);

@@ -184,11 +184,20 @@ static void count_follow(ferry *f, const fy_follow *follow)
         fy_owe(f, sizeof(*follow));
 }
 
+static int check_tag(ferry *f, const char *name, int32_t tag)
+{
+    return tag != FERRY_ANY_TAG
+               ? 0
+               : fy_fail(f, FERRY_EINVAL, "%s: FERRY_ANY_TAG is for polls and receives", name);
+}
+
 static int check_call(ferry *f, const char *name, const ferry_memory_call *call)
 {
-    if (call == NULL || fy_handler_find(f, call->handler.index, FY_HANDLER_MEMORY) != NULL)
+    if (call == NULL)
         return 0;
-    return fy_handler_refuse(f, name, call->handler.index, "memory_");
+    return fy_handler_find(f, call->handler.index, FY_HANDLER_MEMORY) != NULL
+               ? check_tag(f, name, call->tag)
+               : fy_handler_refuse(f, name, call->handler.index, "memory_");
 }
 
 static int transfer_check(ferry *f, const char *name, int rank, const ferry_transfer *what,
@@ -202,8 +211,8 @@ static int transfer_check(ferry *f, const char *name, int rank, const ferry_tran
         error = check_call(f, name, what->remote);
     if (error == 0)
         error = check_call(f, name, what->local);
-    if (error == 0 && what->tag == FERRY_ANY_TAG)
-        error = fy_fail(f, FERRY_EINVAL, "%s: FERRY_ANY_TAG is for polls and receives", name);
+    if (error == 0)
+        error = check_tag(f, name, what->tag);
     /* Later steps cannot refuse: they need a record, or several frames of which some have left. */
     return error == 0 ? fy_check_room(f, name) : error;
 }

@@ -204,6 +204,41 @@ static int64_t take(ferry *f, ferry_cell cell, uint64_t timeout_ns)
     return value;
 }
 
+/* A parcel comes back from a tracked deq that was cancelled while it was in flight. Its cell, which
+ * takes one, is full again by then. */
+static void given_up_full(ferry *f)
+{
+    const ferry_cell own = {ferry_rank(f), 30};
+    const ferry_cell next = {(ferry_rank(f) + 1) % ferry_ranks(f), 30};
+    ferry_parcel out = {0};
+    ferry_op op;
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    size_t here = 1;
+    CHECK(f, ferry_cell_limit_set(f, own.number, 1) == 0);
+    CHECK(f, ferry_cell_enqueue(f, own, make(f, 1), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+    CHECK(f, ferry_cell_dequeue_start(f, next, &out, &track) == 0);
+    CHECK(f, ferry_op_cancel(f, &op) == 0);
+    for (int i = 0; i < 1000 && here == 1; i++) {
+        ferry_wait(f, 1000);
+        CHECK(f, ferry_cell_count(f, own, &here) == 0);
+    }
+    if (here == 0) {
+        ferry_parcel second = make(f, 2);
+        int error = ferry_cell_enqueue(f, own, second, FERRY_GIVE, 0);
+        CHECK(f, error == 0 || error == FERRY_EAGAIN); /* it has come back already */
+        if (error != 0)
+            release(f, second);
+    }
+    CHECK(f, ferry_quiesce(f) == 0);
+    if (out.word != 0)
+        release(f, out);
+    while (take(f, own, 0) >= 0)
+        ;
+    CHECK(f, ferry_cell_limit_set(f, own.number, FERRY_CELL_LIMIT) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
 /* All ranks add to and take from one cell with little room: who finds it full takes. */
 static void exactly_once(ferry *f, int count)
 {
@@ -360,6 +395,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     waits_to_be_added(f);
     write_passes_waiting_takers(f);
     given_up(f, 20);
+    given_up_full(f);
     exactly_once(f, count);
     waiting(f, count / 10);
     tracked(f);

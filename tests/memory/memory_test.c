@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -111,6 +112,26 @@ static void test_shared_heap_is_copied_at_once(void **state)
         assert_int_equal(ferry_free(job.f[(rank + 1) % 3], block), 0);
         assert_int_equal(ferry_free(job.f[rank], block), FERRY_EINVAL);
     }
+}
+
+/* Goal: more than 1 MiB from or to memory that is not mapped is refused, also where a put or get is
+ * a copy. Method: one page in the middle is missing. */
+static void test_large_local_ranges_are_looked_at(void **state)
+{
+    enum { LARGE = 3 * 1024 * 1024 };
+    void *block;
+    char *local = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    assert_true(local != MAP_FAILED);
+    assert_int_equal(ferry_alloc(job.f[1], LARGE, &block), 0);
+    assert_int_equal(ferry_put(job.f[0], 1, block, local, LARGE, NULL), 0);
+    assert_int_equal(munmap(local + LARGE / 3, LARGE / 3), 0);
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(ferry_put(job.f[rank], 1, block, local, LARGE, NULL), FERRY_ERANGE);
+        assert_int_equal(ferry_get(job.f[rank], 1, local, block, LARGE, NULL), FERRY_ERANGE);
+    }
+    assert_int_equal(munmap(local, LARGE), 0);
+    assert_int_equal(ferry_free(job.f[1], block), 0);
 }
 
 /* Goal: ranges that are not offered are refused and nothing is touched. Method: before, behind,
@@ -299,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shared_heap_is_copied_at_once, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_no_bytes_at_the_end_of_an_allocation, open_job,
                                         close_job),
+        cmocka_unit_test_setup_teardown(test_large_local_ranges_are_looked_at, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_ranges_outside_are_refused, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_put_untracked_failure_is_reported, open_job,
                                         close_job),

@@ -217,7 +217,7 @@ static void test_transfer_that_fails_runs_nothing(void **state)
 {
     (void)state;
     const ferry_memory_call remote = {on_there, 0, 1}, local = {on_here, 0, 2}, wrong = {{9}, 0, 0};
-    const ferry_memory_call none = {{0}, 0, 0};
+    const ferry_memory_call none = {{0}, 0, 0}, any = {on_there, FERRY_ANY_TAG, 1};
     ferry_transfer what = {far_memory, pattern, SIZE, &remote, &local, 0};
     assert_int_equal(put_run(1, &what, &tracked), 0);
     job_settle(&job);
@@ -236,7 +236,11 @@ static void test_transfer_that_fails_runs_nothing(void **state)
                                                           "ferry_memory_handler_register"));
     what.local = &none;
     assert_int_equal(put_run(1, &what, &tracked), FERRY_EINVAL);
+    what.local = &any;
+    assert_int_equal(put_run(1, &what, &tracked), FERRY_EINVAL);
     what.local = NULL;
+    what.remote = &any;
+    assert_int_equal(put_run(1, &what, &tracked), FERRY_EINVAL);
     what.remote = &none;
     assert_int_equal(ferry_get_run(job.f[0], 1, &what, &tracked), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(job.f[0]), "no handler was given (it is {0})"));
