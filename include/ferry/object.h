@@ -158,19 +158,19 @@ typedef struct ferry_move_info {
 
 /* Takes an object from this rank, so that the program can carry it to another rank, `rank`. Its
  * messages follow it there and wait until it is installed. Gives `info->bytes`, freed with free,
- * and `*data`, which now belongs to the program. ferry_quiesce does not wait for such objects. Both
- * ranks may send to the object meanwhile (docs/limits.md). FERRY_ENOENT: it is not here, or is
+ * and `*data`, which now belongs to the program. `rank` must install it before it leaves or closes
+ * (docs/balancing.md). Both ranks may send to it meanwhile. FERRY_ENOENT: it is not here, or is
  * about to leave. FERRY_ESTATE: its handler runs. FERRY_EPEER: `rank` has gone. FERRY_EINVAL,
  * FERRY_ENOMEM. After an error it stays. [app thread, handlers | never blocks] prema.txt C.2.5
  * (mol_uninstall_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object object, int rank,
                                                     ferry_move_info *info, void **data);
 
-/* Installs on this rank an object that rank `source` uninstalled for it, with `data` of its type.
- * Borrows `info`; takes `data`. FERRY_EINVAL: `info` is of no such object, was changed, or was
- * installed already. FERRY_EAGAIN: its type is not registered here, or a poll must first end its
- * last stay here. FERRY_ENOMEM. After an error nothing happened. [app thread, handlers | never
- * blocks] prema.txt C.2.5 (mol_install_obj). */
+/* Installs on this rank an object that rank `source` uninstalled for it, with `data` of its
+ * type. Borrows `info`; takes `data`. FERRY_EINVAL: `info` is of no such object, was changed, or
+ * was installed already, or `source` has died. FERRY_EAGAIN: its type is not registered here, or a
+ * poll must first end its last stay here. FERRY_ENOMEM. After an error nothing happened. [app
+ * thread, handlers | never blocks] prema.txt C.2.5 (mol_install_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_install(ferry *f, const ferry_move_info *info, void *data,
                                                   int source);
 

@@ -21,7 +21,7 @@ static const char *reason_of(const fy_record *record)
 {
     switch (record->state) {
     case FY_AWAITED:
-        return "it has not arrived here";
+        return record->due ? "the program has still to install it here" : "it has not arrived here";
     case FY_MIGRATING:
     case FY_DEPARTED:
     case FY_RETURNED:
