@@ -86,7 +86,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     c.reads = (int64_t)stats.reads;
     if (ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &c, &c, 3) != 0)
-        return 1;
+        ferry_abort(f, 1, ferry_error_message(f));
     if (ferry_rank(f) == 0)
         printf("%lld blocks sorted, %lld of them by servers; %s from disk\n", (long long)c.sorted,
                (long long)c.by_servers, c.reads > 0 ? "some came" : "none came");

@@ -68,7 +68,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         return 1;
     }
     if (ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &sum, &sum, 1) != 0)
-        return 1;
+        ferry_abort(f, 1, ferry_error_message(f));
     if (ferry_rank(f) == 0)
         printf("%d objects, sum %lld; rank 0 had %llu of %llu KB in memory at most\n",
                OBJECTS * ferry_ranks(f), (long long)sum,
