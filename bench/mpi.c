@@ -68,11 +68,19 @@ static const bench_case hidden[] = {
         .size_bytes = (size), .parts = 1, .aims = {{"*", BENCH_RATIO_MIN, 0.97}},                  \
     }
 
+/* A block of many. There is no bound. */
+#define STRIDED(called, size)                                                                      \
+    {                                                                                              \
+        .name = called, .kind = BENCH_STRIDED, .unit = BENCH_NS, .ranks = 2, .size_bytes = (size), \
+        .parts = BENCH_BLOCKS,                                                                     \
+    }
+
 static const bench_case cases[] = {
     REQUEST("request-8B", 8),           REQUEST("request-64B", 64),
     REQUEST("request-1KiB", 1 * KIB),   REQUEST("request-8KiB", 8 * KIB),
     REQUEST("request-64KiB", 64 * KIB), BUFFER("buffer-64KiB", 64 * KIB),
-    BUFFER("buffer-1MiB", 1024 * KIB),
+    BUFFER("buffer-1MiB", 1024 * KIB),  STRIDED("strided-8B", 8),
+    STRIDED("strided-512B", 512),
 };
 
 int main(int argc, char **argv)

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { BENCH_BLOCKS = 1000 };
+
 enum { BENCH_RANKS_MAX = 64, BENCH_BLOB_BYTES = 8192, BENCH_VARIABLE_BYTES = 64 };
 
 /* Name of the environment variable that holds the board's path. */
@@ -26,6 +28,9 @@ typedef enum bench_kind {
     BENCH_BUFFER,  /* a stream of count large messages; the receiver reads each whole */
     BENCH_PUT,     /* rank 0 writes size bytes to memory of rank 1, count times; rank 1 sleeps */
     BENCH_GET,     /* rank 0 reads */
+    /* rank 0 writes BENCH_BLOCKS blocks of size bytes, with gaps as long as they, to memory of rank
+     * 1, and waits until they are there; count times. MPI's side: a message with its answer */
+    BENCH_STRIDED,
     BENCH_BARRIER, /* all ranks, count times */
     BENCH_QUIESCE, /* likewise, with no work anywhere; MPI's side: round trips of a message */
     BENCH_REST,    /* quiescences; before each, every rank sends a message to the next one */

@@ -209,6 +209,26 @@ static double put(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
+static double strided(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    const ptrdiff_t step = 2 * (ptrdiff_t)job->size_bytes;
+    const ferry_stride blocks = {BENCH_BLOCKS, step, step};
+    const ferry_strided what = {s->remote, s->own, job->size_bytes, 1, &blocks};
+    ferry_op op;
+    const ferry_track track = {.size = sizeof track, .op = &op};
+    for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
+        if (i == warm)
+            start = bench_now();
+        check(s->f, ferry_put_strided(s->f, 1, &what, &track));
+        check(s->f, ferry_op_wait(s->f, &op));
+    }
+    double passed = (double)(bench_now() - start);
+    check(s->f, ferry_barrier(s->f)); /* rank 1 polls meanwhile */
+    return passed;
+}
+
 static double get(void *context, const bench_job *job)
 {
     state *s = context;
@@ -423,6 +443,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     team.kinds[BENCH_BUFFER] = buffer;
     team.kinds[BENCH_PUT] = put;
     team.kinds[BENCH_GET] = get;
+    team.kinds[BENCH_STRIDED] = strided;
     team.kinds[BENCH_BARRIER] = barrier;
     team.kinds[BENCH_QUIESCE] = quiesce;
     team.kinds[BENCH_REST] = rest;

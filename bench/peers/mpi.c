@@ -47,6 +47,29 @@ static double round_trips(state *s, const bench_job *job, bool reads)
     return (double)(bench_now() - start);
 }
 
+static double strided(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes;
+    MPI_Datatype blocks;
+    MPI_Type_vector(BENCH_BLOCKS, size, 2 * size, MPI_BYTE, &blocks);
+    MPI_Type_commit(&blocks);
+    for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (s->rank == 0) {
+            MPI_Send(s->own, 1, blocks, 1, 1, MPI_COMM_WORLD);
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(s->own, 1, blocks, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        }
+    }
+    MPI_Type_free(&blocks);
+    return (double)(bench_now() - start);
+}
+
 static double request(void *context, const bench_job *job)
 {
     return round_trips(context, job, false);
@@ -366,6 +389,7 @@ static int serve(bench_board *board)
     bench_team team = {.board = board, .rank = s.rank, .context = &s, .sized = true};
     team.kinds[BENCH_REQUEST] = getenv("BENCH_POSTED") ? posted_request : request;
     team.kinds[BENCH_READ] = read_there;
+    team.kinds[BENCH_STRIDED] = strided;
     team.kinds[BENCH_QUIESCE] = request;
     team.kinds[BENCH_RATE] = rate;
     team.kinds[BENCH_BUFFER] = buffer;

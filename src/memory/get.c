@@ -9,10 +9,7 @@
 #include "core/outgoing.h"
 #include "memory/state.h"
 
-/* A get's `aux` is its generation. Its words: its index (low half) and the size of the piece (high
- * half), the offset of the piece, address and size of the whole range. The answer repeats `aux` and
- * the first two words, then has an error or 0. */
-enum { GET_WORDS = 4, GOT_WORDS = 3, OUTSTANDING_MAX = 4 };
+enum { OUTSTANDING_MAX = 4 };
 
 /* Requests pieces until enough are in flight. Never waits. `call`: as for fy_send_paced. */
 static int get_ask(ferry *f, fy_pending_get *get, const char *call)
@@ -23,7 +20,7 @@ static int get_ask(ferry *f, fy_pending_get *get, const char *call)
         size_t left = get->size_bytes - get->asked;
         size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
         const fy_frame frame = {.kind = FY_KIND_GET,
-                                .word_count = GET_WORDS,
+                                .word_count = FY_GET_WORDS,
                                 .tag = get->tag,
                                 .aux = get->slot.generation,
                                 .words = {index | (uint64_t)piece << 32, get->asked,
@@ -121,17 +118,19 @@ int ferry_get(ferry *f, int rank, void *target, const void *source, size_t size_
 
 fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    if (frame->word_count != GET_WORDS) {
+    if (frame->word_count != FY_GET_WORDS) {
         fy_bad_frame(f, source, frame, "a get");
         return FY_TAKEN;
     }
+    if (frame->handler == FY_GET_SMALL)
+        return fy_get_small_answer(f, source, frame);
     uint64_t piece = frame->words[0] >> 32, offset = frame->words[1], size = frame->words[3];
     const unsigned char *base = (const unsigned char *)(uintptr_t)frame->words[2];
     bool fits = piece <= FY_PIECE_BYTES && offset <= size && piece <= size - offset;
     bool open = fits && fy_memory_is_open(f, base, size);
     const fy_frame answer = {
         .kind = FY_KIND_GOT,
-        .word_count = GOT_WORDS,
+        .word_count = FY_GOT_WORDS,
         .aux = frame->aux,
         .words = {frame->words[0], offset, open ? 0 : (uint64_t)(int64_t)FERRY_ERANGE},
         .data = open && piece > 0 ? base + offset : NULL,
@@ -142,7 +141,9 @@ fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame)
 static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
 {
     uint64_t piece = frame->words[0] >> 32, offset = frame->words[1];
-    bool fits = frame->size_bytes == piece && offset <= get->asked && piece <= get->asked - offset;
+    bool fits = frame->size_bytes == piece && offset <= get->asked &&
+                piece <= get->asked - offset &&
+                (get->list.pieces == NULL || piece == get->size_bytes);
     /* The caller may use the target for something else after it has cancelled the get. */
     if (get->error == 0 && !fy_op_is_pending(f, get->guard))
         get->error = FERRY_ECANCELED;
@@ -154,6 +155,8 @@ static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
     else if (!fits)
         get->error = fy_fail(f, FERRY_EINVAL, "get: rank %d answered with a piece not asked for",
                              get->slot.rank);
+    else if (get->list.pieces != NULL)
+        fy_get_small_take(&get->list, frame->data);
     else if (piece > 0)
         memcpy(get->target + offset, frame->data, piece);
 }
@@ -163,7 +166,7 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
     fy_memory *m = fy_memory_of(f);
     fy_pending_get *get =
         fy_call_slot_find(&m->gets, source, (uint32_t)frame->words[0], frame->aux);
-    if (frame->word_count != GOT_WORDS || get == NULL || get->outstanding == 0) {
+    if (frame->word_count != FY_GOT_WORDS || get == NULL || get->outstanding == 0) {
         fy_bad_frame(f, source, frame, "the answer to no get");
         return FY_TAKEN;
     }
@@ -173,6 +176,7 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
     if (get->outstanding > 0)
         return FY_TAKEN;
     uint32_t op = get->slot.op;
+    free(get->list.pieces);
     error = get->error != 0 ? get->error : error;
     fy_call_slot_give(&m->gets, get->slot.index);
     fy_op_end(f, op, error);

@@ -29,7 +29,7 @@ static void close_memory(ferry *f)
         if (m->regions.items[i].allocated)
             free((void *)m->regions.items[i].base);
     free(m->regions.items);
-    free(m->gets.items);
+    fy_gets_fini(&m->gets);
     free(m->words.items);
     fy_pool_fini(&m->follows);
     fy_pool_fini(&m->gets_of_pieces);

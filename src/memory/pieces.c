@@ -1,12 +1,13 @@
 /* Puts and gets of many pieces, given one by one or by strides.
  *
- * Pieces that this rank can access itself are copied in the call; frames carry the others. All
- * frames of a put belong to the caller's operation: the first refusal ends it as failed, otherwise
- * an empty put after the last piece ends it. Each piece of a get that frames carry is an operation
- * of its own, and a record counts them.
+ * Pieces that this rank can access itself are copied in the call; frames carry the others, small
+ * ones together. All frames of a put belong to the caller's operation: the first refusal ends it as
+ * failed, otherwise an empty put after the last piece ends it. Each piece of a get that frames
+ * carry, or the small ones of one frame, is an operation of its own, and a record counts them.
  *
  * A call that may be refused for lack of room must not have copied anything before. So if there is
  * no room, it first looks at all pieces, and copies only if none needs a frame. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,6 +18,13 @@
 
 /* With more gets than this in flight, one call waits for some of them before it goes on. */
 enum { GETS_MAX = 256 };
+
+/* Pieces up to SMALL_BYTES travel together, in frames of up to BUNDLE_BYTES. */
+enum {
+    SMALL_BYTES = 2048,
+    BUNDLE_BYTES = 16 * 1024,
+    SMALL_MAX = BUNDLE_BYTES / sizeof(fy_piece_head)
+};
 
 typedef struct fy_gets {
     fy_parts parts; /* the gets */
@@ -32,6 +40,10 @@ typedef struct progress {
     int room;        /* not 0: no frame may be sent, for this error, and this walk copies nothing */
     ferry_piece far; /* the last piece that frames carry */
     fy_gets *gets;   /* of a call that gets */
+    /* The small pieces that the next frame will carry. */
+    unsigned char *bundle; /* their heads, of a put with their bytes; NULL: none yet */
+    size_t used;           /* of it */
+    fy_get_list list;      /* of a get */
     uint32_t op;
     ferry_op wait; /* the operation, when the caller has not given one */
 } progress;
@@ -54,21 +66,23 @@ static inline bool may_copy(ferry *f, const progress *p, const void *remote, siz
                                     : fy_memory_is_direct(f, p->rank, remote, size_bytes);
 }
 
+/* Starts a get of one piece, or of the list of small ones if `piece` is NULL. */
 static int get_part(ferry *f, progress *p, const ferry_piece *piece)
 {
-    int error = p->wait.word == 0 ? 0 : fy_memory_check_wait(f, p->name, p->rank);
-    if (error != 0)
-        return error;
     uint32_t op;
-    error = fy_part_start(f, &p->gets->parts, p->rank, 0, piece->size_bytes, &op);
+    size_t size_bytes = piece != NULL ? piece->size_bytes : p->list.size_bytes;
+    int error = fy_part_start(f, &p->gets->parts, p->rank, 0, size_bytes, &op);
     if (error != 0)
         return error;
     const fy_get_how how = {.op = op, .guard = p->op, .tag = FY_NO_TAG};
-    error = fy_get_pieces(f, p->rank, piece, &how);
+    error = piece != NULL ? fy_get_pieces(f, p->rank, piece, &how)
+                          : fy_get_small(f, p->rank, &p->list, p->bundle, &how);
     if (error != 0) {
         fy_part_drop(f, &p->gets->parts, op);
         return error;
     }
+    if (piece == NULL)
+        p->list = (fy_get_list){0};
     while (p->gets->parts.count > GETS_MAX && !fy_in_handler(f))
         if (ferry_wait(f, FERRY_FOREVER) < 0)
             break;
@@ -79,6 +93,60 @@ static int put_part(ferry *f, const progress *p, const ferry_piece *piece, fy_pu
 {
     const fy_put_how how = {.op = p->op, .part = part, .tag = FY_NO_TAG};
     return fy_put_pieces(f, p->rank, piece, &how);
+}
+
+/* Sends the small pieces that wait for the next frame. */
+static int send_small(ferry *f, progress *p)
+{
+    int error = p->used == 0 ? 0
+                : p->put     ? fy_put_small(f, p->rank, p->op, p->bundle, p->used)
+                             : get_part(f, p, NULL);
+    p->used = 0;
+    return error;
+}
+
+/* Whether there is memory to collect small pieces; otherwise they travel alone. */
+static bool may_collect(progress *p)
+{
+    if (p->bundle == NULL)
+        p->bundle = fy_malloc(BUNDLE_BYTES);
+    if (p->list.pieces == NULL && !p->put)
+        p->list.pieces = fy_malloc(SMALL_MAX * sizeof(*p->list.pieces));
+    return p->bundle != NULL && (p->put || p->list.pieces != NULL);
+}
+
+/* Adds a small piece to the next frame. */
+static void add_small(progress *p, const ferry_piece *piece)
+{
+    unsigned char *at = p->bundle + p->used;
+    const fy_piece_head head = {(uintptr_t)(p->put ? piece->target : piece->source),
+                                piece->size_bytes};
+    memcpy(at, &head, sizeof(head));
+    p->used += sizeof(head);
+    if (!p->put) {
+        p->list.pieces[p->list.count++] = *piece;
+        p->list.size_bytes += piece->size_bytes;
+    } else if (piece->size_bytes > 0) {
+        memcpy(at + sizeof(head), piece->source, piece->size_bytes);
+        p->used += piece->size_bytes;
+    }
+}
+
+/* Starts a piece that frames carry. Those before it leave first. */
+static int start_piece(ferry *f, progress *p, const ferry_piece *piece)
+{
+    size_t size = piece->size_bytes, used = p->used + sizeof(fy_piece_head);
+    bool small = size <= SMALL_BYTES;
+    if (!small || (p->put ? used : p->list.size_bytes) + size > BUNDLE_BYTES ||
+        used > BUNDLE_BYTES) {
+        int error = send_small(f, p);
+        if (error != 0)
+            return error;
+    }
+    if (!small || !may_collect(p))
+        return p->put ? put_part(f, p, piece, FY_PUT_PART) : get_part(f, p, piece);
+    add_small(p, piece);
+    return 0;
 }
 
 /* Copies one piece, or starts its frames. */
@@ -94,9 +162,10 @@ static int move(ferry *f, progress *p, const ferry_piece *piece)
         return fy_memory_refused(f, p->name, p->rank, (uintptr_t)remote, piece->size_bytes);
     if (p->room != 0)
         return p->room;
+    int error = p->wait.word == 0 ? 0 : fy_memory_check_wait(f, p->name, p->rank);
     p->by_frames = true;
     p->far = *piece;
-    return p->put ? put_part(f, p, piece, FY_PUT_PART) : get_part(f, p, piece);
+    return error == 0 ? start_piece(f, p, piece) : error;
 }
 
 /* After a walk over all pieces: whether it copied nothing, so that a second walk must copy. */
@@ -134,6 +203,9 @@ static int pieces_begin(ferry *f, progress *p, const ferry_piece *first, size_t 
 /* Ends a call that puts. `error`: why not all pieces were started, or 0. */
 static int end_put(ferry *f, progress *p, int error)
 {
+    if (error == 0)
+        error = send_small(f, p);
+    free(p->bundle);
     if (error == 0 && p->by_frames) {
         const ferry_piece last = {.target = p->far.target, .source = p->far.source};
         error = put_part(f, p, &last, FY_PUT_END);
@@ -153,6 +225,10 @@ static int end_put(ferry *f, progress *p, int error)
  * operation ends with the last of them. */
 static int end_get(ferry *f, progress *p, int error)
 {
+    if (error == 0)
+        error = send_small(f, p);
+    free(p->bundle);
+    free(p->list.pieces);
     (void)fy_op_hold(f, p->op, false);
     if (error != 0 && p->gets->parts.count == 1) {
         fy_op_drop(f, p->op);

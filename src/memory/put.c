@@ -13,11 +13,6 @@
 #include "core/work.h"
 #include "memory/state.h"
 
-/* A frame's handler field: PUT_LAST for the piece that ends the operation, PUT_COUNTED for the last
- * piece of an untracked put, PUT_PIECE for others. Words: address of the piece, address and size of
- * the whole. */
-enum { PUT_PIECE, PUT_LAST, PUT_COUNTED, PUT_WORDS = 3 };
-
 /* The piece of a put that starts at byte `sent`. */
 static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_put_how *how)
 {
@@ -27,10 +22,10 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_p
     bool ends = piece == left && how->part != FY_PUT_PART;
     return (fy_frame){
         .kind = FY_KIND_PUT,
-        .word_count = PUT_WORDS,
-        .handler = !ends          ? PUT_PIECE
-                   : how->op != 0 ? PUT_LAST
-                                  : PUT_COUNTED,
+        .word_count = FY_PUT_WORDS,
+        .handler = !ends          ? FY_PUT_PIECE
+                   : how->op != 0 ? FY_PUT_LAST
+                                  : FY_PUT_COUNTED,
         .op = how->op,
         .tag = how->tag,
         .words = {target + sent, target, what->size_bytes},
@@ -47,7 +42,7 @@ int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how 
     for (size_t sent = 0; error == 0; sent += FY_PIECE_BYTES) {
         const fy_frame frame = piece_of(what, sent, how);
         error = fy_send_paced(f, rank, &frame, whole && one ? "put" : NULL);
-        if (error == 0 && frame.handler == PUT_COUNTED)
+        if (error == 0 && frame.handler == FY_PUT_COUNTED)
             fy_work_goes(f, rank);
         if (what->size_bytes - sent <= FY_PIECE_BYTES)
             break;
@@ -102,7 +97,7 @@ int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_
 static bool put_fits(ferry *f, const fy_frame *frame)
 {
     uint64_t at = frame->words[0], base = frame->words[1], size = frame->words[2];
-    return frame->handler <= PUT_COUNTED && at >= base && at - base <= size &&
+    return frame->handler <= FY_PUT_COUNTED && at >= base && at - base <= size &&
            frame->size_bytes <= size - (at - base) &&
            fy_memory_is_open(f, (const void *)(uintptr_t)base, size);
 }
@@ -111,7 +106,7 @@ __attribute__((cold)) void fy_put_answer_send(ferry *f, int source, fy_put_answe
                                               const uint64_t words[3])
 {
     const fy_frame frame = {.kind = FY_KIND_PUT_ANSWER,
-                            .word_count = PUT_WORDS,
+                            .word_count = FY_PUT_WORDS,
                             .handler = (uint16_t)answer,
                             .words = {words[0], words[1], words[2]}};
     fy_op_tell(f, source, &frame);
@@ -120,7 +115,7 @@ __attribute__((cold)) void fy_put_answer_send(ferry *f, int source, fy_put_answe
 __attribute__((cold)) fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
 {
     uint32_t op = (uint32_t)frame->words[0];
-    if (frame->word_count != PUT_WORDS || frame->handler >= FY_PUT_ANSWERS) {
+    if (frame->word_count != FY_PUT_WORDS || frame->handler >= FY_PUT_ANSWERS) {
         fy_bad_frame(f, source, frame, "the answer to a put");
     } else if (frame->handler == FY_PUT_ARRIVED) {
         fy_transfer_arrived(f, source, op);
@@ -148,12 +143,17 @@ static __attribute__((cold)) void put_refuse(ferry *f, int source, const fy_fram
  * memory as it was before (tags.h). */
 __attribute__((cold)) bool fy_put_hold(ferry *f, int source, fy_frame *frame)
 {
-    if (frame->word_count != PUT_WORDS || frame->handler == PUT_COUNTED)
+    if (frame->word_count != FY_PUT_WORDS || frame->handler == FY_PUT_COUNTED)
         return true;
+    if (frame->handler == FY_PUT_SMALL) {
+        if (frame->op != 0)
+            fy_put_small_take(f, source, frame, false);
+        return true;
+    }
     bool good = put_fits(f, frame);
     if (!good)
         put_refuse(f, source, frame);
-    else if (frame->handler == PUT_LAST)
+    else if (frame->handler == FY_PUT_LAST)
         fy_op_end_remote(f, source, frame->op, 0);
     frame->op = 0;
     return good;
@@ -161,21 +161,25 @@ __attribute__((cold)) bool fy_put_hold(ferry *f, int source, fy_frame *frame)
 
 fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    if (frame->word_count != PUT_WORDS) {
+    if (frame->word_count != FY_PUT_WORDS) {
         fy_bad_frame(f, source, frame, "a put");
         return FY_TAKEN;
     }
     if (!fy_op_end_reserve(f))
         return FY_LEAVE;
-    if (frame->handler == PUT_COUNTED && fy_work_comes(f, source) != 0)
+    if (frame->handler == FY_PUT_COUNTED && fy_work_comes(f, source) != 0)
         return FY_LEAVE;
+    if (frame->handler == FY_PUT_SMALL) {
+        fy_put_small_take(f, source, frame, true);
+        return FY_TAKEN;
+    }
     if (!put_fits(f, frame)) {
         put_refuse(f, source, frame);
         return FY_TAKEN;
     }
     if (frame->size_bytes > 0)
         memcpy((void *)(uintptr_t)frame->words[0], frame->data, frame->size_bytes);
-    if (frame->handler == PUT_LAST)
+    if (frame->handler == FY_PUT_LAST)
         fy_op_end_remote(f, source, frame->op, 0);
     return FY_TAKEN;
 }

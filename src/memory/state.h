@@ -29,9 +29,35 @@ enum {
  * size. */
 enum { FY_PIECE_BYTES = 32 * 1024 };
 
-/* A get that requests its data piece by piece. */
+/* A put's frame: its `handler` field, and how many words it has. FY_PUT_LAST: the piece that ends
+ * the operation. FY_PUT_COUNTED: the last piece of an untracked put. FY_PUT_PIECE: another. Words:
+ * address of the piece, address and size of the whole. FY_PUT_SMALL: small pieces, none of which
+ * ends it; the words are 0. */
+enum { FY_PUT_PIECE, FY_PUT_LAST, FY_PUT_COUNTED, FY_PUT_SMALL, FY_PUT_WORDS = 3 };
+
+/* A get's frame: FY_GET_PIECE, or FY_GET_SMALL for small pieces, of which the data are the heads.
+ * `aux` is the get's generation. Words: its index (low half) and the size of the piece, or of all
+ * small ones (high half); of one piece, its offset, address and size of the whole range. The answer
+ * repeats `aux` and the first two words, then has an error or 0. */
+enum { FY_GET_PIECE, FY_GET_SMALL, FY_GET_WORDS = 4, FY_GOT_WORDS = 3 };
+
+/* The head of a small piece in a frame of many: where the piece is on the rank that gets the frame.
+ * In a frame that puts, its bytes follow. */
+typedef struct fy_piece_head {
+    uint64_t address, size_bytes;
+} fy_piece_head;
+
+/* The small pieces of one frame that gets. */
+typedef struct fy_get_list {
+    ferry_piece *pieces; /* from fy_malloc; NULL: none */
+    uint32_t count;
+    size_t size_bytes; /* together */
+} fy_get_list;
+
+/* A get that requests its data piece by piece, or those of many small pieces at once. */
 typedef struct fy_pending_get {
     fy_call_slot slot;
+    fy_get_list list; /* if it is of small pieces */
     unsigned char *target;
     const void *source; /* an address of the other rank, never dereferenced here */
     size_t size_bytes;
@@ -161,6 +187,12 @@ typedef struct fy_put_how {
  * the operation. Borrows the source. */
 int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how *how);
 
+/* Sends a part of a put: the heads of small pieces, each with its bytes. */
+int fy_put_small(ferry *f, int rank, uint32_t op, const void *heads, size_t size_bytes);
+/* Handles such a frame: writes its pieces if `writes`. Refuses the first that others may not write
+ * to, of an untracked put each. */
+void fy_put_small_take(ferry *f, int source, const fy_frame *frame, bool writes);
+
 typedef struct fy_get_how {
     uint32_t op;    /* ended by the last piece */
     uint32_t guard; /* when this operation has ended, the target is not written to any more */
@@ -170,6 +202,16 @@ typedef struct fy_get_how {
 /* Starts a get of a range that this rank cannot access itself. In a handler the call may return
  * FERRY_EAGAIN if `guard` is `op`. After a failure the caller still has to end `op`. */
 int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how *how);
+
+/* As fy_get_pieces, for small pieces. If it succeeds it takes their list. Borrows `heads`, which
+ * say where the pieces are on `rank`. */
+int fy_get_small(ferry *f, int rank, const fy_get_list *list, const void *heads,
+                 const fy_get_how *how);
+fy_verdict fy_get_small_answer(ferry *f, int source, const fy_frame *frame);
+/* Brings the bytes of an answer to where they belong. */
+void fy_get_small_take(const fy_get_list *list, const char *bytes);
+/* Frees the records of gets, and the lists of those that have not ended. */
+void fy_gets_fini(fy_call_slots *gets);
 
 /* Runs the local handler of a put whose data have arrived. */
 void fy_transfer_arrived(ferry *f, int source, uint32_t op);

@@ -40,6 +40,14 @@ static void put_tracked(ferry *f, const char *from)
     check(f, o.count == 2 && o.address == (uintptr_t)(BAD + 128), "so does its receipt");
 }
 
+/* The second of three small pieces is refused. */
+static void get_waiting(ferry *f, const char *good)
+{
+    char to[24];
+    const ferry_piece pieces[] = {{to, good, 8}, {to + 8, BAD + 8, 7}, {to + 16, good, 8}};
+    check(f, ferry_get_vector(f, 1, pieces, 3, NULL) == FERRY_ERANGE, "a get is refused");
+}
+
 static int run(ferry *f, int argc, char **argv)
 {
     char memory[64] = {0}, from[64];
@@ -53,6 +61,7 @@ static int run(ferry *f, int argc, char **argv)
     if (ferry_rank(f) == 0) {
         check(f, ferry_put_vector(f, 1, pieces, 3, NULL) == 0, "an untracked put is started");
         put_tracked(f, from);
+        get_waiting(f, good);
     }
     check(f, ferry_quiesce(f) == 0, "quiesce");
     check(f, ferry_rank(f) != 1 || (memory[0] == 7 && memory[8] == 0 && memory[39] == 7), "pieces");

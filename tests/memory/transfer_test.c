@@ -446,7 +446,8 @@ static void test_strided_equals_its_loops(void **state)
     }
 }
 
-/* Goal: vectors of pieces arrive, and one bad piece fails the whole once. */
+/* Goal: vectors of pieces arrive, small ones together and large ones alone, and one bad piece fails
+ * the whole once. */
 static void test_vector_of_pieces(void **state)
 {
     (void)state;
@@ -457,8 +458,8 @@ static void test_vector_of_pieces(void **state)
         memcpy(put ? near_memory : far, pattern, SIZE);
         memset(put ? far : near_memory, 0, SIZE);
         for (size_t i = 0; i < 40; i++)
-            pieces[i] = (ferry_piece){(put ? far : near_memory) + i * 1000,
-                                      (put ? near_memory : far) + i * 1500, i * 25};
+            pieces[i] = (ferry_piece){(put ? far : near_memory) + i * 1600,
+                                      (put ? near_memory : far) + i * 1700, i * 40};
         for (int bad = 0; bad < 2; bad++) {
             step_count = 0;
             if (bad)
@@ -474,8 +475,8 @@ static void test_vector_of_pieces(void **state)
         }
         for (size_t i = 0; i < 40; i++)
             if (i != 20)
-                assert_memory_equal((put ? far : near_memory) + i * 1000, pattern + i * 1500,
-                                    i * 25);
+                assert_memory_equal((put ? far : near_memory) + i * 1600, pattern + i * 1700,
+                                    i * 40);
         step_count = 0;
         assert_int_equal(ferry_put_vector(job.f[0], 1, NULL, 0, &tracked), 0);
         assert_int_equal(ferry_get_vector(job.f[0], 1, NULL, 0, NULL), 0);
@@ -505,6 +506,55 @@ static void test_pieces_reject_nonsense(void **state)
     assert_non_null(strstr(ferry_error_message(job.f[0]), "put_strided: stride is NULL"));
     assert_int_equal(ferry_get_vector(job.f[0], 1, NULL, 1, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_get_vector(job.f[0], 5, NULL, 0, NULL), FERRY_EINVAL);
+}
+
+/* Goal: frames with small pieces that are none are dropped or refused, and nothing is written.
+ * Method: random bytes, of which some make heads, with sizes around what the frame has. */
+static void test_small_pieces_survive_hostile_frames(void **state)
+{
+    (void)state;
+    uint64_t random = 5, data[12];
+    unsigned char *far = target_of(true);
+    memset(far, 0, SIZE);
+    for (int i = 0; i < 20000; i++) {
+        size_t size = next_random(&random) % sizeof data;
+        for (size_t j = 0; j < sizeof data / sizeof *data; j++)
+            data[j] = next_random(&random) >> (next_random(&random) % 8 * 8);
+        if (i % 3 == 0)
+            data[0] = (uintptr_t)far + SIZE; /* just behind what it may reach */
+        const fy_frame frame = {.kind = i % 2 ? FY_KIND_PUT : FY_KIND_GET,
+                                .word_count = i % 2 ? FY_PUT_WORDS : FY_GET_WORDS,
+                                .handler = i % 2 ? FY_PUT_SMALL : FY_GET_SMALL,
+                                .op = (uint32_t)next_random(&random) & 3,
+                                .tag = FY_NO_TAG,
+                                .words = {next_random(&random) >> next_random(&random) % 64},
+                                .data = data,
+                                .size_bytes = size};
+        fy_send(job.f[0], FY_DATA, 1, &frame);
+        if (i % 16 == 0)
+            job_settle(&job);
+    }
+    job_settle(&job);
+    for (size_t i = 0; i < SIZE; i++)
+        assert_int_equal(far[i], 0);
+    drop_target(far);
+    /* An answer with fewer bytes than the pieces have. */
+    const ferry_piece pieces[] = {{near_memory, far_memory, 100},
+                                  {near_memory + 100, far_memory, 50}};
+    memset(near_memory, 0, SIZE);
+    step_count = 0;
+    assert_int_equal(ferry_get_vector(job.f[0], 1, pieces, 2, &tracked), 0);
+    const fy_frame answer = {.kind = FY_KIND_GOT,
+                             .word_count = FY_GOT_WORDS,
+                             .words = {UINT64_C(60) << 32},
+                             .data = pattern,
+                             .size_bytes = 60};
+    fy_send(job.f[1], FY_DATA, 0, &answer);
+    for (int i = 0; i < 100; i++)
+        (void)ferry_poll(job.f[0]);
+    expect("f");
+    assert_int_equal(steps[0].error, FERRY_EINVAL);
+    assert_int_equal(near_memory[0], 0);
 }
 
 /* Goal: frames that are no transfer or word are dropped. Method: random frames of those kinds. */
@@ -549,6 +599,7 @@ int main(void)
         WITH_JOB(test_strided_equals_its_loops),
         WITH_JOB(test_vector_of_pieces),
         WITH_JOB(test_pieces_reject_nonsense),
+        WITH_JOB(test_small_pieces_survive_hostile_frames),
         WITH_JOB(test_transfer_survives_hostile_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
