@@ -2,7 +2,7 @@
  * registered. In each round a rank puts to each region at most once, into a slot of its own. */
 #include "mixed.h"
 
-enum { CELL = 0 };
+enum { CELL = 0, PIECES_MAX = 40 };
 
 static uint64_t fixed_of(int rank, uint64_t i)
 {
@@ -97,6 +97,22 @@ static bool is_refused(ferry *f, transfer *x, int error)
     return true;
 }
 
+/* Cuts a range into pieces of random sizes, some of them empty. Returns how many. */
+static size_t cut(account *a, ferry_piece whole, ferry_piece pieces[PIECES_MAX])
+{
+    const size_t most = CHOOSE(&a->random, 16, 700, 5000);
+    size_t count = 0;
+    for (size_t at = 0; count < PIECES_MAX && at < whole.size_bytes; count++) {
+        size_t left = whole.size_bytes - at, size = draw(&a->random, most);
+        if (size > left || count == PIECES_MAX - 1)
+            size = left;
+        pieces[count] =
+            (ferry_piece){(char *)whole.target + at, (const char *)whole.source + at, size};
+        at += size;
+    }
+    return count;
+}
+
 static void put(ferry *f, account *a, int rank, int which)
 {
     region *r = atomic_load(&t->places[rank].regions[which]);
@@ -108,7 +124,11 @@ static void put(ferry *f, account *a, int rank, int which)
     a->put_round[which][rank] = a->round;
     transfer *x = begin(f, rank, size_bytes, &track);
     memset(x->data, stamp_of(a->round, me), size_bytes);
-    int error = ferry_put(f, rank, r->slots[parity][me], x->data, size_bytes, &track);
+    ferry_piece pieces[PIECES_MAX];
+    const ferry_piece whole = {r->slots[parity][me], x->data, size_bytes};
+    int error = one_in(&a->random, 2)
+                    ? ferry_put(f, rank, whole.target, x->data, size_bytes, &track)
+                    : ferry_put_vector(f, rank, pieces, cut(a, whole, pieces), &track);
     if (is_refused(f, x, error))
         return;
     put_record *record = &t->places[rank].puts[which][parity][me];
@@ -125,7 +145,12 @@ static void get(ferry *f, account *a, int rank, int which)
     x->first = first;
     x->got = (uint64_t *)(void *)x->data;
     size_t size_bytes = (FIXED - first) * sizeof(uint64_t);
-    (void)is_refused(f, x, ferry_get(f, rank, x->got, &r->fixed[first], size_bytes, &track));
+    ferry_piece pieces[PIECES_MAX];
+    const ferry_piece whole = {x->got, &r->fixed[first], size_bytes};
+    int error = one_in(&a->random, 2)
+                    ? ferry_get(f, rank, x->got, whole.source, size_bytes, &track)
+                    : ferry_get_vector(f, rank, pieces, cut(a, whole, pieces), &track);
+    (void)is_refused(f, x, error);
 }
 
 static void add(ferry *f, account *a, int rank, int which)
