@@ -51,10 +51,6 @@ enum { BOARD_NS = 1000 * 1000 };
  * longer to write its line and to read the others than to look for the next message. */
 enum { BUSY_ROUNDS = 8 };
 
-/* The gap between the numbers of collectives before and after a change of the group. Ranks on which
- * a call failed that succeeded on others may have made fewer calls. */
-enum { NUMBERS_APART = 1 << 16 };
-
 /* A rank that was not asked for this time tells its parent that it is here. This serves only the
  * text of an error, so it comes late enough to disturb no correct program. */
 enum { HERE_NS = 1000 * 1000 * 1000 };
@@ -96,7 +92,9 @@ void fy_quiesce_tell(ferry *f, int rank)
     fy_control_unlock(f);
 }
 
-/* All members have known this wave's mark, and so the same set of members as the root. */
+/* All members have known this wave's mark, and so the same set of members as the root. The numbers
+ * of their collectives go on in a new era. Ranks on which a call failed that succeeded on others
+ * may have made fewer calls, and the root may be a newcomer that has made none. */
 static void choose_group(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
@@ -106,7 +104,7 @@ static void choose_group(ferry *f)
         q->members[f->head.ranks / 64] &= (UINT64_C(1) << f->head.ranks % 64) - 1;
     q->late = fy_wave_closes(f);
     q->regroups = !q->late && !fy_group_is(f->collectives.group, q->members, f->head.ranks);
-    q->number = f->collectives.group->number + NUMBERS_APART;
+    q->number = fy_wave_era(f) * FY_ERA_NUMBERS;
 }
 
 /* Sets when the root begins the wave after one that found work; `moved`: not the same as before. */

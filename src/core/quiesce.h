@@ -29,7 +29,8 @@ typedef struct fy_quiescence {
     uint32_t begun; /* waves this rank has started; gives each wave its own number */
     int answers;    /* of children, with the sums of what they reported */
     uint64_t created, finished;
-    bool closes; /* a member among the ranks that have answered closes */
+    bool closes;  /* a member among the ranks that have answered closes */
+    uint32_t era; /* the latest of the members among them (fy_wave_era) */
 
     /* The last rank that was seen in a quiescence by another (collective_frames.c,
      * fy_collectives_doubt). `seen`: there is one that no collective has been checked against. */

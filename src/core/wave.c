@@ -65,6 +65,14 @@ bool fy_wave_closes(const ferry *f)
            (f->closing != FY_CLOSING_NOT && f->collectives.group->self >= 0);
 }
 
+uint32_t fy_wave_era(const ferry *f)
+{
+    const fy_group *group = f->collectives.group;
+    uint32_t own = group->self >= 0 ? group->number / FY_ERA_NUMBERS + 1 : 0;
+    uint32_t others = f->quiescence.era;
+    return others == 0 || (own != 0 && (int16_t)(own - others) > 0) ? own : others;
+}
+
 static size_t set_bytes(const ferry *f)
 {
     return fy_set_words(f->head.ranks) * sizeof(uint64_t);
@@ -113,6 +121,7 @@ void fy_wave_begin(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, 
     q->answers = 0;
     q->created = q->finished = 0;
     q->closes = false;
+    q->era = 0;
 }
 
 /* If a root has died, its requests may come by other ways, and late. The last root knows of all
@@ -150,7 +159,9 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         q->answers++;
         q->created += frame->words[1];
         q->finished += frame->words[2];
-        q->closes |= frame->tag != 0;
+        q->closes |= (frame->tag & 1) != 0;
+        if (frame->tag > 1 && (q->era == 0 || (int16_t)(frame->tag / 2 - (int32_t)q->era) > 0))
+            q->era = (uint32_t)frame->tag / 2;
         break;
     case WAVE_ANNOUNCE:
         take_announcement(f, frame);
@@ -165,14 +176,15 @@ int fy_wave_send(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t 
 {
     const fy_quiescence *q = &f->quiescence;
     /* Only an idle rank takes part, so a rank that runs a task need not know yet. */
-    fy_frame frame = {.kind = FY_KIND_WAVE,
-                      .quiet = true,
-                      .word_count = WAVE_WORDS,
-                      .handler = (uint16_t)kind,
-                      .aux = q->wave,
-                      .tag = kind == WAVE_ANNOUNCE ? q->late : fy_wave_closes(f),
-                      .words = {kind == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
-                                finished, f->peers.gone_mark}};
+    fy_frame frame = {
+        .kind = FY_KIND_WAVE,
+        .quiet = true,
+        .word_count = WAVE_WORDS,
+        .handler = (uint16_t)kind,
+        .aux = q->wave,
+        .tag = kind == WAVE_ANNOUNCE ? q->late : (int32_t)(2 * fy_wave_era(f) | fy_wave_closes(f)),
+        .words = {kind == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created, finished,
+                  f->peers.gone_mark}};
     const fy_group *group = f->collectives.group;
     if (kind == WAVE_ASK || kind == WAVE_HERE) {
         uint64_t who = (f->closing != FY_CLOSING_NOT ? WHO_CLOSES : 0) |

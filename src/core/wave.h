@@ -9,7 +9,7 @@
  * new group has `number`; the members of that group are its data. HERE tells a parent that has not
  * asked that its child waits here. In place of `finished`, ASK and HERE have the source's handlers
  * and flags (WHO_...). Their tag is the number of collectives that the source has begun. The tag of
- * ANSWER is fy_wave_closes, that of an announcement fy_quiescence.late. */
+ * ANSWER is fy_wave_closes, and twice fy_wave_era; that of an announcement fy_quiescence.late. */
 typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
 /* This rank's place among the ranks that are not gone; the root's is 0. */
@@ -26,6 +26,12 @@ void fy_wave_count(const ferry *f, uint64_t *created, uint64_t *finished);
 /* Whether this rank, or one that has answered it, is a member that closes. Newcomers are too late
  * for an epoch with such a rank. */
 bool fy_wave_closes(const ferry *f);
+
+/* The era of the collectives that members have begun, this rank or those that have answered it: 1
+ * for the first FY_ERA_NUMBERS of them, and so on. The latest, if they differ; 0: none is a member.
+ */
+enum { FY_ERA_NUMBERS = 1 << 16 };
+uint32_t fy_wave_era(const ferry *f);
 
 /* Notes that this rank has a wave to answer, which no other rank has asked for. */
 void fy_wave_begin(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, uint32_t wave);
