@@ -13,6 +13,6 @@
 FY_SHARED FILE *fy_file_create(const char *path, bool append);
 
 /* The meaning of errno after fy_file_create or after writing. */
-const char *fy_file_why(void);
+FY_SHARED const char *fy_file_why(void);
 
 #endif

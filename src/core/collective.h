@@ -316,6 +316,6 @@ int fy_collective_call_own(ferry *f, const ferry_collective *what);
 
 /* As ferry_collective_run, for a request that was checked. While it waits, `doing` is reported to
  * the port. */
-int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing);
+FY_SHARED int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing);
 
 #endif

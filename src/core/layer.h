@@ -108,7 +108,7 @@ extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer, fy_collection
     fy_window_layer, fy_store_layer;
 
 /* The description of a kind; NULL when no layer of this program has it. */
-const fy_kind_info *fy_kind_find(uint8_t kind);
+FY_SHARED const fy_kind_info *fy_kind_find(uint8_t kind);
 
 /* Sets another function for a kind than its table names. Called by its layer's `open`. */
 void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn);

@@ -51,13 +51,6 @@ const fy_kind_info *fy_kind_find(uint8_t kind)
     return index < layer->kind_count ? &layer->kinds[index] : NULL;
 }
 
-const char *fy_kind_layer(uint8_t kind)
-{
-    return kind < FY_KINDS_OF_CORE
-               ? "core"
-               : fy_layer_at((kind - FY_KINDS_OF_CORE) / FY_KINDS_OF_LAYER)->name;
-}
-
 void fy_kinds_set(ferry *f, int first, int count)
 {
     for (int kind = first; kind < first + count; kind++) {

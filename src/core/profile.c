@@ -7,16 +7,12 @@
  * sent. */
 #include "core/profile.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "core/fail.h"
 #include "core/rank.h"
 #include "core/report/report.h"
@@ -70,19 +66,6 @@ void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn)
     f->kinds[kind] = count_handled;
 }
 
-/* Checks the path now: at the end of a long run it would be too late. */
-static int check_path(ferry *f, const char *path)
-{
-    FILE *file = path == NULL || f->head.rank != 0 ? NULL : fy_file_create(path, true);
-    if (path != NULL && f->head.rank == 0 && file == NULL)
-        return fy_fail(f, FERRY_ESYSTEM,
-                       "open: FERRY_PROFILE is \"%s\"; expected 0, 1 or a file to write: %s", path,
-                       fy_file_why());
-    if (file != NULL)
-        fclose(file);
-    return 0;
-}
-
 int fy_profile_init(ferry *f)
 {
     const char *value = fy_env_get("FERRY_PROFILE");
@@ -101,7 +84,7 @@ int fy_profile_init(ferry *f)
     if (fy_report_find(&f->head.profile->printer) != 0)
         return fy_fail(f, FERRY_ELAUNCH, "open: %s is set: %s",
                        wanted ? "FERRY_PROFILE" : "FERRY_TRACE", fy_error_text());
-    return check_path(f, f->head.profile->path);
+    return f->head.profile->printer->open(f, f->head.profile->path, fy_env_get("FERRY_TRACE"));
 }
 
 void fy_profile_waited(ferry *f, const fy_stretch *stretch)
@@ -140,65 +123,6 @@ void fy_profile_fini(ferry *f)
     f->head.profile = NULL;
 }
 
-void fy_profile_fill(ferry *f, fy_report *r)
-{
-    const fy_profile *p = f->head.profile;
-    r->rank = f->head.rank;
-    memcpy(r->sent, p->sent, sizeof(r->sent));
-    memcpy(r->handled, p->handled, sizeof(r->handled));
-    memcpy(r->other, p->other, sizeof(r->other));
-    memcpy(r->hops, p->hops, sizeof(r->hops));
-    r->wall_ns = f->head.ops->host.now(f->head.port) - p->opened_ns;
-    ferry_stats stats = FERRY_STATS_DEFAULTS;
-    (void)ferry_stats_get(f, &stats);
-    r->runtime_ns = stats.runtime_ns;
-    r->runtime_cpu_ns = stats.runtime_cpu_ns;
-    r->helper_ns = stats.helper_ns;
-}
-
-static fy_report_name name_kind(uint8_t kind)
-{
-    return (fy_report_name){fy_kind_layer(kind), fy_kind_find(kind)->name};
-}
-
-static int write_report(ferry *f, const char *path, const fy_report *reports)
-{
-    FILE *file = path == NULL ? stderr : fy_file_create(path, false);
-    if (file == NULL)
-        return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, fy_file_why());
-    bool written =
-        f->head.profile->printer->print(file, f, reports, f->collectives.group->size, name_kind);
-    if (path != NULL)
-        written = fclose(file) == 0 && written;
-    return written ? 0
-                   : fy_fail(f, FERRY_ESYSTEM, "profile: %s: not all could be written",
-                             path == NULL ? "standard error" : path);
-}
-
-int fy_profile_report(ferry *f, const char *path)
-{
-    fy_report own;
-    const fy_group *group = f->collectives.group;
-    bool first = group->self == 0;
-    fy_report *all = first ? fy_calloc((size_t)group->size, sizeof(*all)) : NULL;
-    int error = 0;
-    fy_profile_fill(f, &own);
-    if (first && all == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "profile: no memory for %d ranks", group->size);
-    const ferry_collective gather = {.size = sizeof(gather),
-                                     .kind = FERRY_GATHER,
-                                     .root = fy_group_rank(group, 0),
-                                     .in = &own,
-                                     .out = all,
-                                     .count = sizeof(own),
-                                     .type = FERRY_BYTE};
-    error = fy_collective_run(f, &gather, FY_DOING_COLLECTIVE);
-    if (error == 0 && first)
-        error = write_report(f, path, all);
-    free(all);
-    return error;
-}
-
 int ferry_profile_write(ferry *f, const char *path)
 {
     int error = fy_check_outside(f, "profile_write");
@@ -207,5 +131,5 @@ int ferry_profile_write(ferry *f, const char *path)
     if (f->head.profile == NULL)
         return fy_fail(f, FERRY_ESTATE,
                        "profile_write: nothing is counted without FERRY_PROFILE=1");
-    return fy_profile_report(f, path);
+    return f->head.profile->printer->profile(f, path);
 }

@@ -56,10 +56,6 @@ void fy_profile_waited(ferry *f, const fy_stretch *stretch);
  * has died, was not awaited. */
 void fy_profile_awaited(ferry *f, uint64_t left_ns);
 
-struct fy_report;
-/* Fills in the report of this rank. */
-void fy_profile_fill(ferry *f, struct fy_report *out);
-
 /* Counts the time since fy_profile_begin, and `bytes`, for `kind`. */
 void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_kind kind, uint64_t bytes);
 

@@ -1,5 +1,6 @@
 /* The life of a rank: made over a port, closed with the others, freed. */
 #include "core/rank.h"
+#include "core/report/report.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -205,7 +206,7 @@ int fy_rank_close(ferry *f)
     fy_rank_drain(f);
     int error = closing_barrier(f), written = 0;
     if (error == 0 && f->head.profile != NULL && f->head.profile->wanted)
-        written = fy_profile_report(f, f->head.profile->path);
+        written = f->head.profile->printer->profile(f, f->head.profile->path);
     if (written != 0)
         fy_log(f, "%s", f->error_text);
     for (int i = 0; i < FY_LAYERS; i++)

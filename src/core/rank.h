@@ -36,14 +36,11 @@ enum {
 typedef enum fy_closing { FY_CLOSING_NOT, FY_CLOSING_FIRST, FY_CLOSING_LAST } fy_closing;
 
 /* The layers above, by fy_layer (layers.c). */
-extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
-extern const fy_layer_ops fy_layer_absent;
+extern FY_SHARED const fy_layer_ops *const fy_layer_list[FY_LAYERS];
+extern FY_SHARED const fy_layer_ops fy_layer_absent;
 
 /* Has the frames of `count` kinds from `first` on handled as their tables say. */
 void fy_kinds_set(ferry *f, int first, int count);
-
-/* The name of the layer of a kind that was sent or handled. */
-const char *fy_kind_layer(uint8_t kind);
 
 /* A layer's part; empty if the program is not linked to the layer. */
 static inline const fy_layer_ops *fy_layer_at(int layer)
@@ -254,9 +251,6 @@ fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame);
-
-/* The report of FERRY_PROFILE, as ferry_profile_write, of a rank that counts. */
-int fy_profile_report(ferry *f, const char *path);
 
 /* Account. */
 

@@ -5,21 +5,16 @@
  * covers the whole run. */
 #include "core/trace.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
-#include "base/file.h"
 #include "core/fail.h"
 #include "core/rank.h"
 #include "core/report/report.h"
 
-enum { RESOLUTION_MIN_NS = 1000, PATH_BYTES = 4096 };
+enum { RESOLUTION_MIN_NS = 1000 };
 
 static void trace_append(fy_trace *trace, const ferry_interval *interval);
 
@@ -168,34 +163,12 @@ int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
     return 0;
 }
 
-static void name_file(const ferry *f, const char *folder, char path[PATH_BYTES])
-{
-    (void)snprintf(path, PATH_BYTES, "%s/rank-%d.trace", folder, f->head.rank);
-}
-
-/* Makes the folder now: at the end of a long run an error would be too late. Removes this rank's
- * file of an earlier run: it must not be taken for this run's. */
-static int make_room(ferry *f, const char *folder)
-{
-    char path[PATH_BYTES];
-    name_file(f, folder, path);
-    if ((mkdir(folder, 0777) == 0 || errno == EEXIST) && (unlink(path) == 0 || errno == ENOENT) &&
-        access(folder, W_OK | X_OK) == 0)
-        return 0;
-    return fy_fail(f, FERRY_ESYSTEM,
-                   "open: FERRY_TRACE is \"%s\"; expected a folder to write to: %s", folder,
-                   strerror(errno));
-}
-
 int fy_trace_file_init(ferry *f)
 {
     enum { INTERVALS = 16384 };
     const char *folder = fy_env_get("FERRY_TRACE");
     if (folder == NULL)
         return 0;
-    int error = make_room(f, folder);
-    if (error != 0)
-        return error;
     f->file = fy_calloc(1, sizeof(*f->file));
     if (f->file == NULL)
         return FERRY_ENOMEM;
@@ -212,45 +185,10 @@ void fy_trace_file_fini(ferry *f)
     f->file = NULL;
 }
 
-static void write_lines(ferry *f, FILE *out)
-{
-    fy_report own;
-    const fy_report_printer *printer = f->head.profile->printer;
-    const fy_report_trace trace = {.own = &own,
-                                   .stats = &f->head.stats,
-                                   .port = f->head.ops->name,
-                                   .rank = f->head.rank,
-                                   .ranks = f->head.ranks,
-                                   .opened_ns = f->file->opened_ns,
-                                   .closed_ns = f->head.account.stamp_ns,
-                                   .handlers = f->head.handlers.names,
-                                   .handler_count = f->head.handlers.count,
-                                   .intervals = f->file->trace.intervals,
-                                   .interval_count = f->file->trace.count};
-    fy_profile_fill(f, &own);
-    printer->head(out, &trace);
-    for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_at(i)->trace != NULL)
-            fy_layer_at(i)->trace(f, out);
-    printer->tail(out, &trace);
-}
-
 int fy_trace_file_write(ferry *f)
 {
-    char path[PATH_BYTES];
     if (f->file == NULL)
         return 0;
     trace_end(f, &f->file->trace);
-    name_file(f, f->file->folder, path);
-    FILE *out = fy_file_create(path, false);
-    bool failed = out == NULL;
-    if (out != NULL) {
-        write_lines(f, out);
-        failed = ferror(out) != 0;
-        failed = fclose(out) != 0 || failed;
-    }
-    if (!failed)
-        return 0;
-    fy_log(f, "FERRY_TRACE: %s: %s", path, fy_file_why());
-    return fy_fail(f, FERRY_ESYSTEM, "close: %s is not whole", path);
+    return f->head.profile->printer->trace(f);
 }

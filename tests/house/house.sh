@@ -441,7 +441,7 @@ rule_library()
         grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
     nm -D --undefined-only "$build/lib/libferry_data.so" "$build/lib/ferry/ferry-port-sim.so" \
         "$build/lib/ferry/ferry-port-nodes.so" "$build/lib/ferry/ferry-launch.so" \
-        "$build/lib/ferry/ferry-steer.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
+        "$build/lib/ferry/ferry-steer.so" "$build/lib/ferry/ferry-report.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
         >"$scratch/needed"
     nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
         awk '$NF ~ /^fy_/ && $NF !~ /^fy_([a-z_]*alloc|double)$/ {

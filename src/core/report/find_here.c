@@ -3,6 +3,6 @@
 
 int fy_report_find(const fy_report_printer **out)
 {
-    *out = &fy_report_print;
+    *out = &fy_report_printer_table;
     return 0;
 }

@@ -140,8 +140,8 @@ static void print_missing(FILE *file, const ferry *f, const fy_report *reports, 
         fprintf(file, "\n");
 }
 
-static bool report_print(FILE *file, const ferry *f, const fy_report *reports, int count,
-                         fy_report_name_fn *name)
+bool fy_report_print(FILE *file, const ferry *f, const fy_report *reports, int count,
+                     fy_report_name_fn *name)
 {
     fprintf(file, "ferry profile: %d ranks\n", count);
     print_missing(file, f, reports, count);
@@ -151,10 +151,3 @@ static bool report_print(FILE *file, const ferry *f, const fy_report *reports, i
     print_hops(file, reports, count);
     return ferror(file) == 0;
 }
-
-const fy_report_printer fy_report_print = {.version = FY_REPORT_VERSION,
-                                           .print = report_print,
-                                           .head = fy_report_head,
-                                           .account = fy_report_account,
-                                           .trail = fy_report_trail,
-                                           .tail = fy_report_tail};

@@ -1,7 +1,6 @@
 /* Report: prints what the operations of all ranks cost, for FERRY_PROFILE, and what one rank did,
  * for FERRY_TRACE. Few jobs ask for it, so the shared library finds it in a plug-in,
- * ferry-report.so; programs that are linked to the static library have it in them. It uses
- * only its arguments, and what core says of ranks that have gone. */
+ * ferry-report.so; programs that are linked to the static library have it in them. */
 #ifndef FY_REPORT_H
 #define FY_REPORT_H
 
@@ -14,9 +13,9 @@
 #include "core/layer.h"
 #include "core/profile_row.h"
 
-#define FY_REPORT_SYMBOL "fy_report_print"
+#define FY_REPORT_SYMBOL "fy_report_printer_table"
 
-enum { FY_REPORT_VERSION = 5 };
+enum { FY_REPORT_VERSION = 6 };
 
 /* The account that a rank sends to rank 0 for the report. */
 typedef struct fy_report {
@@ -88,25 +87,33 @@ typedef struct fy_trail_entry {
     uint32_t handler;  /* its number */
 } fy_trail_entry;
 
-/* `print`: the reports of `count` ranks, as `f` has got them; whether all could be written. The
- * others write lines of a trace file, in this order: head, then accounts and trail among those of
- * the layers, then tail. */
+/* open: checks the file of FERRY_PROFILE and makes the folder of FERRY_TRACE; NULL for none.
+ * FERRY_ESYSTEM. profile: as ferry_profile_write, of a rank that counts. trace: writes the trace
+ * file of a record that has ended. FERRY_ESYSTEM. account and trail: write lines of a trace file,
+ * among those of the layers.
+ */
 typedef struct fy_report_printer {
     uint32_t version; /* first: port/plugin.h */
-    bool (*print)(FILE *file, const ferry *f, const fy_report *reports, int count,
-                  fy_report_name_fn *name);
-    void (*head)(FILE *file, const fy_report_trace *trace);
+    int (*open)(ferry *f, const char *path, const char *folder);
+    int (*profile)(ferry *f, const char *path);
+    int (*trace)(ferry *f);
     void (*account)(FILE *file, const fy_cost *cost);
     void (*trail)(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
-    void (*tail)(FILE *file, const fy_report_trace *trace);
 } fy_report_printer;
 
+/* Prints the reports of `count` ranks, as `f` has got them. Returns whether all could be written.
+ */
+bool fy_report_print(FILE *file, const ferry *f, const fy_report *reports, int count,
+                     fy_report_name_fn *name);
+
+/* The parts of a trace file, in this order: head, then accounts and trail among those of the
+ * layers, then tail. */
 void fy_report_head(FILE *file, const fy_report_trace *trace);
 void fy_report_account(FILE *file, const fy_cost *cost);
 void fy_report_trail(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
 void fy_report_tail(FILE *file, const fy_report_trace *trace);
 
-FY_SHARED extern const fy_report_printer fy_report_print;
+FY_SHARED extern const fy_report_printer fy_report_printer_table;
 
 /* Gives the printer, here or from its plug-in. FERRY_ELAUNCH: that cannot be opened, and
  * fy_error_text says why. Lends for ever. [application thread] */
