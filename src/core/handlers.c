@@ -58,15 +58,16 @@ static int handlers_reserve(ferry *f, const char *name)
     return 0;
 }
 
-/* Leaves the signature as it is. */
-static void handler_set(ferry *f, uint16_t index, const char *name, fy_handler_kind kind,
-                        fy_any_fn *fn)
+/* Gives it no signature. */
+static fy_handler_entry *handler_set(ferry *f, uint16_t index, const char *name,
+                                     fy_handler_kind kind, fy_any_fn *fn)
 {
     fy_handlers *h = &f->head.handlers;
     snprintf(h->names[index], sizeof(h->names[index]), "%s", name);
-    h->entries[index].fn = fn;
-    h->entries[index].kind = (uint8_t)kind;
+    h->entries[index] =
+        (fy_handler_entry){.fn = fn, .kind = (uint8_t)kind, .signature = NO_SIGNATURE};
     f->head.ops->diagnosis.name_handler(f->head.port, index, h->names[index]);
+    return &h->entries[index];
 }
 
 int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *fn,
@@ -86,8 +87,8 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *
         return error;
     uint32_t before = fy_handlers_signature(f);
     out->index = (uint16_t)h->count++;
-    handler_set(f, out->index, name, kind, fn);
-    h->entries[out->index].signature = sign(before, h->names[out->index], kind);
+    fy_handler_entry *entry = handler_set(f, out->index, name, kind, fn);
+    entry->signature = sign(before, h->names[out->index], kind);
     return 0;
 }
 
@@ -95,7 +96,7 @@ int fy_handler_own(ferry *f, uint16_t index, const char *name, fy_handler_kind k
 {
     int error = f->head.handlers.count > FY_HANDLERS_OWN ? 0 : handlers_reserve(f, name);
     if (error == 0)
-        handler_set(f, index, name, kind, fn);
+        (void)handler_set(f, index, name, kind, fn);
     return error;
 }
 
