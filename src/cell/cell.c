@@ -134,6 +134,7 @@ static int sleep_for(fy_cells *c, fy_cell *cell, const fy_cell_request *request,
         c->awaited = cell;
         fy_layer_due(c->f, FY_LAYER_CELL);
         c->awaited_kind = request->kind;
+        c->awaited_cell = request->cell;
         (void)ferry_wait(c->f, deadline == FERRY_FOREVER ? FERRY_FOREVER : deadline - now);
         c->awaited = NULL;
     }

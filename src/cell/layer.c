@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "cell/change.h"
 #include "core/fail.h"
+#include "core/why.h"
 
 /* Handlers that one poll runs. */
 enum { HANDLER_BUDGET = 16 };
@@ -148,6 +149,38 @@ static bool cells_busy(ferry *f)
     return !fy_list_empty(&c->pending) && fy_pending_would_miss(c);
 }
 
+/* Operations that are reported one by one. */
+enum { WAITS_SHOWN = 8 };
+
+/* Names no rank as awaited: any rank may add or take a parcel. */
+static void tell_cell(fy_why *why, fy_cell_kind kind, ferry_cell cell)
+{
+    static const char *const names[FY_CELL_KINDS] = {
+        [FY_CELL_ENQ] = "ferry_cell_enqueue waits for room in",
+        [FY_CELL_DEQ] = "ferry_cell_dequeue waits for a parcel in",
+        [FY_CELL_READ] = "ferry_cell_read waits for a parcel in",
+        [FY_CELL_WRITE] = "ferry_cell_write waits for",
+        [FY_CELL_CLEAR] = "ferry_cell_clear waits for",
+        [FY_CELL_COUNT] = "ferry_cell_count waits for",
+    };
+    fy_why_line(why, "%s cell %d of rank %d", names[kind], cell.number, cell.rank);
+}
+
+static void cells_why(ferry *f, fy_why *why)
+{
+    const fy_cells *c = fy_cells_of(f);
+    int shown = 0;
+    if (c->awaited != NULL)
+        tell_cell(why, c->awaited_kind, c->awaited_cell);
+    for (const fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
+        const fy_pending *p = (const fy_pending *)(const void *)link;
+        if (p->source < 0 && shown++ < WAITS_SHOWN)
+            tell_cell(why, p->kind, p->cell);
+    }
+    if (shown > WAITS_SHOWN)
+        fy_why_line(why, "and %d more operations on cells wait", shown - WAITS_SHOWN);
+}
+
 static const fy_kind_info kind = {fy_cell_deliver, NULL, "cell", 0};
 
 const fy_layer_ops fy_cell_layer = {.layer = FY_LAYER_CELL,
@@ -157,4 +190,5 @@ const fy_layer_ops fy_cell_layer = {.layer = FY_LAYER_CELL,
                                     .open = open_cells,
                                     .close = close_cells,
                                     .progress = cells_progress,
-                                    .busy = cells_busy};
+                                    .busy = cells_busy,
+                                    .why = cells_why};

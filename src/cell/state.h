@@ -288,8 +288,9 @@ typedef struct fy_cells {
     uint32_t turns;   /* operations that succeeded without waiting */
     fy_cell *awaited; /* the cell that a blocking call waits for; NULL: none */
     fy_cell_kind awaited_kind;
-    fy_link pending; /* all, in the order in which they came */
-    fy_link fronts;  /* those that a poll looks at */
+    ferry_cell awaited_cell; /* its name, for reports */
+    fy_link pending;         /* all, in the order in which they came */
+    fy_link fronts;          /* those that a poll looks at */
     fy_table lines;
     bool news; /* an awaited operation has ended */
     uint32_t next_number;

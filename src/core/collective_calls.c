@@ -162,10 +162,18 @@ int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
     return error;
 }
 
+/* The kinds in which each rank waits for all others, at each size. */
+enum {
+    ALL_MEET = 1 << FERRY_BARRIER | 1 << FERRY_ALLREDUCE | 1 << FERRY_ALLGATHER |
+               1 << FERRY_ALLTOALL | 1 << FERRY_REDUCE_SCATTER
+};
+
 static int run_checked(ferry *f, const ferry_collective *what)
 {
-    return fy_collective_run(f, what,
-                             what->kind == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
+    fy_doing doing = what->kind == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE;
+    if (what->group != NULL || (ALL_MEET >> what->kind & 1) == 0)
+        doing += FY_DOING_BARRIER_OF_SOME - FY_DOING_BARRIER;
+    return fy_collective_run(f, what, doing);
 }
 
 int fy_collective_call_own(ferry *f, const ferry_collective *what)

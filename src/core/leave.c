@@ -282,7 +282,7 @@ int fy_leave(ferry *f)
     if (make_leaves(f) != 0)
         return fy_fail(f, FERRY_ENOMEM, "leave: no memory");
     fy_set_add(f->leaves->leaving, f->head.rank);
-    fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
+    fy_doing before = fy_account_enter(f, FY_DOING_LEAVE);
     f->head.ends = true;
     fy_rank_drain(f);
     for (int i = 0; i < FY_LAYERS; i++)

@@ -51,7 +51,7 @@ static __attribute__((noinline)) void forget_offer(ferry *f, fy_offer *o)
     fy_pool_put(&f->mail.offers, o);
 }
 
-static void on_offer_gone(ferry *f, void *arg, uint32_t op, int error)
+void fy_mail_offer_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     (void)op;
     (void)error;
@@ -80,7 +80,7 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
         o->data = o->copy;
         fy_owe(f, owed_for(o));
     }
-    fy_op_own(f, op, on_offer_gone, o);
+    fy_op_own(f, op, fy_mail_offer_gone, o);
     fy_frame frame = fy_mail_frame(FY_MAIL_OFFER);
     frame.op = op;
     frame.tag = message->tag;
@@ -174,7 +174,7 @@ int ferry_send(ferry *f, int rank, int32_t tag, const void *data, size_t size_by
 
 fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame)
 {
-    const fy_offer *o = fy_op_owned(f, (uint32_t)frame->words[0], on_offer_gone);
+    const fy_offer *o = fy_op_owned(f, (uint32_t)frame->words[0], fy_mail_offer_gone);
     uint64_t offset = frame->words[2], size_bytes = frame->words[3];
     bool known = o != NULL && o->rank == source;
     if (known && (offset > o->size_bytes || size_bytes > o->size_bytes - offset)) {
@@ -192,7 +192,7 @@ fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame)
 void fy_mail_take_done(ferry *f, int source, const fy_frame *frame)
 {
     uint32_t op = (uint32_t)frame->words[0];
-    fy_offer *o = fy_op_owned(f, op, on_offer_gone);
+    fy_offer *o = fy_op_owned(f, op, fy_mail_offer_gone);
     if (o == NULL || o->rank != source)
         return; /* given up meanwhile */
     int64_t error = (int64_t)frame->words[1];

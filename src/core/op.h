@@ -63,6 +63,7 @@ typedef struct fy_ops {
     uint32_t pending, lazy, aside; /* lazy ones among the pending; lazy ones and others aside */
     fy_op_record *free_records;
     fy_op_record *events, *events_tail; /* records with callbacks to run, in order */
+    const fy_op_record *awaited;        /* by ferry_op_wait, for reports; NULL: none */
 
     fy_wheel *wheel; /* made with the first timeout */
     uint32_t timers; /* in the wheel */

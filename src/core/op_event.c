@@ -210,8 +210,10 @@ int ferry_op_wait(ferry *f, ferry_op *op)
         return error;
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
+    f->ops_table.awaited = fy_op_find_handle(f, *op);
     while ((error = op_take(f, op, call)) == FERRY_EAGAIN)
         fy_progress_wait(f, FERRY_FOREVER, &patience);
+    f->ops_table.awaited = NULL;
     fy_account_leave(f, before);
     return error;
 }

@@ -37,20 +37,48 @@ double fy_why_age(const ferry *f, uint64_t since_ns)
     return now > since_ns ? (double)(now - since_ns) / 1e9 : 0;
 }
 
+/* Whether the call in which the rank is ends only after this operation. */
+static bool operation_is_awaited(const ferry *f, const fy_op_record *record)
+{
+    if (f->head.ends)
+        return !record->lazy;
+    return f->head.account.base == FY_DOING_QUIESCE ? !record->aside
+                                                    : record == f->ops_table.awaited;
+}
+
+/* Whether other lines tell of it: a call over a group, or an operation on a cell, of which no rank
+ * is known that could end it. */
+static bool is_told_elsewhere(const ferry *f, const fy_op_record *record)
+{
+    return record->lazy ? record->gone != NULL && record->gone != fy_mail_want_gone &&
+                              record->gone != fy_mail_offer_gone
+                        : record->aside && record->receipt.rank == f->head.rank;
+}
+
+/* '>' and a rank: this one waits for that. */
+static const char *lead_of(bool awaited)
+{
+    return awaited ? ">" : "rank ";
+}
+
 static void tell_operation(const ferry *f, fy_why *why, const fy_op_record *record)
 {
     const ferry_receipt *r = &record->receipt;
-    /* '>' and a rank: this one waits for that. */
+    const char *lead = lead_of(operation_is_awaited(f, record));
+    const char *handler = fy_handler_name(f, r->handler.index);
     if (r->object.word != 0)
-        fy_why_line(why, ">%d has not handled a message to object %016" PRIx64 ", handler \"%s\"",
-                    r->rank, r->object.word, fy_handler_name(f, r->handler.index));
+        fy_why_line(why, "%s%d has not handled a message to object %016" PRIx64 ", handler \"%s\"",
+                    lead, r->rank, r->object.word, handler);
     else if (record->gone == fy_mail_want_gone && r->rank < 0)
         fy_why_line(why, "nobody has sent what is to be received from any rank, tag %d", r->tag);
     else if (record->gone == fy_mail_want_gone)
-        fy_why_line(why, ">%d has not sent what is to be received from it, tag %d", r->rank,
+        fy_why_line(why, "%s%d has not sent what is to be received from it, tag %d", lead, r->rank,
                     r->tag);
+    else if (r->handler.index != 0)
+        fy_why_line(why, "%s%d has not handled a request, handler \"%s\"", lead, r->rank, handler);
     else
-        fy_why_line(why, ">%d has not ended an operation of %zu bytes, tag %d", r->rank,
+        fy_why_line(why, "%s%d has not ended %s of %zu bytes, tag %d", lead, r->rank,
+                    record->lazy || r->rank == f->head.rank ? "an operation" : "a memory operation",
                     r->size_bytes, r->tag);
 }
 
@@ -60,23 +88,28 @@ static void tell_operations(const ferry *f, fy_why *why)
     for (uint32_t i = 0; i < f->ops_table.chunk_count << FY_OP_CHUNK_BITS; i++) {
         const fy_op_record *record =
             &f->ops_table.chunks[i >> FY_OP_CHUNK_BITS][i & ((1u << FY_OP_CHUNK_BITS) - 1)];
-        if (record->state == FY_OP_PENDING && shown++ < OPERATIONS_SHOWN)
+        if (record->state == FY_OP_PENDING && !is_told_elsewhere(f, record) &&
+            shown++ < OPERATIONS_SHOWN)
             tell_operation(f, why, record);
     }
     if (shown > OPERATIONS_SHOWN)
         fy_why_line(why, "and %u more operations are pending", shown - OPERATIONS_SHOWN);
 }
 
-/* Calls over groups of the program that cannot continue on this rank. The port reports the call of
- * all members. */
+/* Collective calls that cannot continue on this rank. The port reports the present one, if it is a
+ * call of all members. */
 static void tell_groups(const ferry *f, fy_why *why)
 {
+    const fy_op_record *awaited = f->ops_table.awaited;
     for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next) {
         const fy_step *step = &c->steps[c->at];
-        if (c->group->id != 0 && c->at < c->step_count && step->kind == FY_STEP_AWAIT)
-            fy_why_line(why, ">%d has not sent its part of %s of %d ranks, first %d",
-                        c->posts[step->rank].source, fy_collective_kinds[c->what.kind].name,
-                        c->group->size, c->group->ranks[0]);
+        if (c->at >= c->step_count || step->kind != FY_STEP_AWAIT ||
+            (c->kept && f->head.account.base <= FY_DOING_CLOSE))
+            continue;
+        bool waits = c->kept || f->head.ends || (awaited != NULL && awaited->gone_arg == c);
+        fy_why_line(why, "%s%d has not sent its part of %s of %d ranks, first %d", lead_of(waits),
+                    c->posts[step->rank].source, fy_collective_kinds[c->what.kind].name,
+                    c->group->size, fy_group_rank(c->group, 0));
     }
 }
 

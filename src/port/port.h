@@ -122,11 +122,15 @@ typedef enum fy_doing {
     FY_DOING_HANDLER,
     FY_DOING_TASK,
     FY_DOING_IDLE,
-    FY_DOING_BARRIER,
+    FY_DOING_BARRIER, /* from here to CLOSE: each rank waits for all others */
     FY_DOING_COLLECTIVE,
     FY_DOING_QUIESCE,
     FY_DOING_CLOSE,
     FY_DOING_SEND, /* in a call that sends and waits for room */
+    /* In a call over a group of the program, or in which not each rank waits for all others. */
+    FY_DOING_BARRIER_OF_SOME,
+    FY_DOING_COLLECTIVE_OF_SOME,
+    FY_DOING_LEAVE,
 } fy_doing;
 
 /* The memory in which `doing` writes, and others read. */

@@ -6,11 +6,13 @@
 
 int fy_waiting_read(fy_waiting *waiting, char *line, char **words)
 {
-    char *end = line;
+    char *end = line, *tag = strstr(line, "tag -2147483648"); /* FERRY_ANY_TAG: ends the line */
+    if (tag != NULL)
+        memcpy(tag, "any tag", sizeof("any tag"));
     long rank = line[0] == '>' ? strtol(line + 1, &end, 10) : -1;
     if (rank < 0 || rank > INT32_MAX || end == line + 1)
         return -1;
-    if (waiting->count < FY_AWAITED_MAX)
+    if (waiting->count < FY_AWAITED_MAX && rank != waiting->rank)
         waiting->awaited[waiting->count++] = (int32_t)rank;
     *words = end;
     return (int)rank;

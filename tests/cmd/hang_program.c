@@ -238,6 +238,90 @@ static void hang_in_groups(ferry *f)
     (void)ferry_barrier(f);
 }
 
+/* In the following jobs no rank is in a deadlock: all wait for one, in which nothing happens. */
+static void wait_for_ever(ferry *f)
+{
+    for (;;)
+        (void)ferry_wait(f, FERRY_FOREVER);
+}
+
+/* Rank 0 is in a call over ranks 0 and 1, to which rank 1 does not come, or in one over all in
+ * which rank 1 has done its part. The others are in a barrier, or wait for rank 0. */
+static void await_in_call(ferry *f, bool over_group)
+{
+    ferry_collective call = FERRY_COLLECTIVE_DEFAULTS;
+    const int list[2] = {0, 1};
+    int64_t in = 1, out;
+    call.kind = over_group ? FERRY_ALLREDUCE : FERRY_REDUCE;
+    call.type = FERRY_INT64;
+    call.reduction = FERRY_SUM;
+    call.in = &in;
+    call.out = &out;
+    call.count = 1;
+    if (over_group && ferry_group_create(f, NULL, list, 2, &call.group) != 0)
+        fail(f, "group");
+    if (ferry_rank(f) == (over_group ? 1 : 2))
+        wait_for_ever(f);
+    if ((!over_group || ferry_rank(f) == 0) && ferry_collective_run(f, &call) != 0)
+        fail(f, "collective");
+    if (!over_group)
+        hang_in_receive(f, 1);
+    (void)ferry_barrier(f);
+}
+
+/* Ranks 0 and 1 expect messages of each other, and of themselves, after a barrier to which rank 2
+ * does not come. */
+static void await_posted(ferry *f)
+{
+    char buffers[2][8];
+    ferry_op ops[2];
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    if (ferry_rank(f) == 2)
+        wait_for_ever(f);
+    for (int from = 0; from < 2; from++) {
+        track.op = &ops[from];
+        if (ferry_receive(f, from, FERRY_ANY_TAG, buffers[from], 8, &track) != 0)
+            fail(f, "receive");
+    }
+    (void)ferry_barrier(f);
+    if (ferry_op_wait(f, &ops[0]) != 0)
+        fail(f, "receive");
+}
+
+/* Rank 0 waits for what rank 2 shall add to a cell of rank 1, which is in a barrier. */
+static void await_parcel(ferry *f, bool tracked)
+{
+    const ferry_cell cell = {1, 5};
+    ferry_parcel parcel;
+    ferry_op op = {0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.op = &op;
+    if (ferry_rank(f) == 2)
+        wait_for_ever(f);
+    if (ferry_rank(f) == 0 && (tracked ? ferry_cell_dequeue_start(f, cell, &parcel, &track) != 0 ||
+                                             ferry_op_wait(f, &op) != 0
+                                       : ferry_cell_dequeue(f, cell, &parcel, FERRY_FOREVER) != 0))
+        fail(f, "dequeue");
+    (void)ferry_barrier(f);
+}
+
+/* Rank 0 leaves, and rank 1, which sleeps in the program, has not handled its request. */
+static int leave_late(ferry *f)
+{
+    ferry_handler handler;
+    ferry_op op = {0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.op = &op;
+    if (ferry_handler_register(f, "nudge", nudge, &handler) != 0 || ferry_barrier(f) != 0)
+        fail(f, "register");
+    const ferry_message message = {.handler = handler};
+    if (ferry_rank(f) == 0)
+        return ferry_request_send(f, 1, &message, &track) != 0 ? EXIT_FAILURE : ferry_leave(f);
+    if (ferry_rank(f) == 1)
+        (void)pause();
+    return ferry_quiesce(f);
+}
+
 /* The last rank leaves; the others wait for each other. */
 static int leave_or_hang(ferry *f)
 {
@@ -245,6 +329,20 @@ static int leave_or_hang(ferry *f)
         return ferry_leave(f);
     hang_in_receive(f, 1);
     return 0;
+}
+
+/* Whether `how` is one of the jobs without a deadlock. */
+static bool await_somehow(ferry *f, const char *how)
+{
+    if (strcmp(how, "group") == 0 || strcmp(how, "root") == 0)
+        await_in_call(f, how[0] == 'g');
+    else if (strcmp(how, "posted") == 0)
+        await_posted(f);
+    else if (strcmp(how, "parcel") == 0 || strcmp(how, "tracked") == 0)
+        await_parcel(f, how[0] == 't');
+    else
+        return false;
+    return true;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -274,7 +372,9 @@ static int rank_main(ferry *f, int argc, char **argv)
         linger(f, how[0] == 'b');
     else if (strcmp(how, "leave") == 0)
         return leave_or_hang(f);
-    else
+    else if (strcmp(how, "late") == 0)
+        return leave_late(f);
+    else if (!await_somehow(f, how))
         hang_in_barrier(f);
     return 0;
 }

@@ -125,14 +125,55 @@ holds_all "$work/out" || fail "sim: not all was told: $(cat "$work/wanted")"
 
 # Each kind of operation, and how many there are beside those that are told.
 cat >"$work/wanted" <<'L'
-waits for rank 1, which has not handled a message to object [0-9a-f]*, handler "refine"$
-waits for rank 1, which has not ended an operation of 100 bytes, tag 5$
+^    rank 1 has not handled a message to object [0-9a-f]*, handler "refine"$
+^    rank 1 has not ended an operation of 100 bytes, tag 5$
 nobody has sent what is to be received from any rank, tag 9$
-waits for rank 1, which has not sent what is to be received from it, tag 7$
+^    rank 1 has not sent what is to be received from it, tag 7$
 and 3 more operations are pending$
 L
 begin "$ferry" run -n 2 "$program" operations
 until_told "$ferry" why $job
+
+# Ranks that wait for one that does nothing are in no deadlock, in a real job and in a simulated one.
+# without_deadlock HOW: all that is wanted is told, and no deadlock.
+without_deadlock()
+{
+    begin "$ferry" run -n 3 "$program" $1
+    until_told "$ferry" why $job
+    ! grep deadlock "$work/out" || fail "$1: a deadlock is reported"
+    end_job
+    [ "$1" != late ] || return 0 # its rank sleeps outside virtual time
+    ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" timeout 60 "$ferry" sim -n 3 "$program" $1 \
+        >"$work/out" 2>&1
+    grep -q 'nothing will ever happen' "$work/out" || fail "sim $1 is not stuck"
+    ! grep deadlock "$work/out" || fail "sim $1: a deadlock is reported"
+}
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): in a collective operation$
+waits for rank 1, which has not sent its part of ferry_allreduce of 2 ranks, first 0$
+ranks in a barrier wait for rank 0 1$
+L
+without_deadlock group
+printf '%s\n' 'rank 0 (process [0-9]*): in a collective operation$' \
+    'rank 1 (process [0-9]*): waiting for messages$' >"$work/wanted"
+without_deadlock root
+cat >"$work/wanted" <<'L'
+^    rank 1 has not sent what is to be received from it, any tag$
+ranks in a barrier wait for rank 2$
+L
+without_deadlock posted
+cat >"$work/wanted" <<'L'
+ferry_cell_dequeue waits for a parcel in cell 5 of rank 1$
+ranks in a barrier wait for rank 0 2$
+L
+without_deadlock parcel
+without_deadlock tracked
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): in ferry_leave$
+waits for rank 1, which has not handled a request, handler "nudge"$
+ranks in ferry_quiesce wait for rank 0 1$
+L
+without_deadlock late
 
 # In virtual time: it asks itself after 10 s, after 20 more, after 40 more; and not while handlers
 # run, however long the others wait.

@@ -22,6 +22,9 @@ static const char *const doings[] = {
     [FY_DOING_QUIESCE] = "in ferry_quiesce",
     [FY_DOING_CLOSE] = "in ferry_close",
     [FY_DOING_SEND] = "waiting to send",
+    [FY_DOING_BARRIER_OF_SOME] = "in a barrier",
+    [FY_DOING_COLLECTIVE_OF_SOME] = "in a collective operation",
+    [FY_DOING_LEAVE] = "in ferry_leave",
 };
 
 void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size)

@@ -387,8 +387,11 @@ static const _Atomic uint32_t *sim_changes(fy_port *port)
 
 static void sim_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
-    (void)since_ns;
     fy_sim_rank *rank = fy_sim_rank_of(port);
+    if (since_ns == 0 && what != rank->doing) /* the helper calls too, and it does not wait */
+        since_ns = rank->actors[FY_APP].clock_ns;
+    if (since_ns != 0)
+        rank->doing_ns = since_ns;
     rank->doing = what;
     rank->handler = handler;
     if (what != FY_DOING_HANDLER && what != FY_DOING_TASK)

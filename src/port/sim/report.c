@@ -33,6 +33,12 @@ static const char *doing_name(fy_doing doing)
         return "closing";
     case FY_DOING_SEND:
         return "sending";
+    case FY_DOING_BARRIER_OF_SOME:
+        return "barrier of a group";
+    case FY_DOING_COLLECTIVE_OF_SOME:
+        return "collective";
+    case FY_DOING_LEAVE:
+        return "ferry_leave";
     }
     return "?";
 }
@@ -102,7 +108,7 @@ static void report_rank(const fy_world *world, const fy_sim_rank *rank)
                 "sent and not arrived: %" PRIu64 "%s",
                 app->state == FY_ACTOR_JOINING ? "waits for its helper in" : "waits in",
                 doing_name(rank->doing), *name == '\0' ? "" : " ", name,
-                (double)app->clock_ns / 1e9, arrived_count(&rank->inbox[FY_DATA]),
+                (double)rank->doing_ns / 1e9, arrived_count(&rank->inbox[FY_DATA]),
                 arrived_count(&rank->inbox[FY_CONTROL]), rank->undelivered,
                 rank->stopped_until_ns > world->now_ns ? "; stopped" : "");
 }

@@ -122,6 +122,7 @@ struct fy_sim_rank {
     fy_peer_state state, seen; /* its state, and the state that the others know */
     fy_thread served_by;
     fy_doing doing;
+    uint64_t doing_ns; /* since when */
     uint64_t stopped_until_ns;
     uint16_t handler;
     bool finished, asked;
