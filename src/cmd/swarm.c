@@ -245,7 +245,8 @@ static void print_word(const char *word)
     printf("'");
 }
 
-static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
+/* `faults`: the plan, or NULL: the faults of `all`. */
+static void print_repeat(const swarm *s, uint64_t seed, const char *faults, const items *all)
 {
     static const struct {
         const char *variable, *option;
@@ -265,8 +266,10 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
     const char *permille = fy_env_get("FERRY_SIM_CPU_PERMILLE");
     if (permille != NULL)
         printf(" -C %g", strtod(permille, NULL) / 1000);
-    for (size_t i = 0; i < plan->count; i++)
-        printf("%s%s", i == 0 ? " --faults " : ",", plan->texts[i]);
+    if (faults != NULL)
+        printf(" --faults %s", faults);
+    for (size_t i = 0; faults == NULL && i < all->count; i++)
+        printf("%s%s", i == 0 ? " --faults " : ",", all->texts[i]);
     for (char **argument = s->argv; *argument != NULL; argument++)
         print_word(*argument);
     printf("\n");
@@ -282,6 +285,16 @@ static void print_errors(const swarm *s)
          line = strtok_r(NULL, "\n", &rest), lines++)
         printf("  | %s\n", line);
     free(text);
+}
+
+/* Whether a command can have these faults as an argument, and a person may read them. */
+static bool fits_line(const items *all)
+{
+    enum { BYTES_MAX = 64 * 1024 };
+    size_t bytes = 0;
+    for (size_t i = 0; i < all->count; i++)
+        bytes += strlen(all->texts[i]) + 1;
+    return bytes < BYTES_MAX;
 }
 
 /* Shrinks a failing run and prints the command that repeats it. */
@@ -306,11 +319,16 @@ static void swarm_explain(swarm *s, uint64_t seed, const char *plan, int status)
     size_t before = all.count;
     if (still_fails(s, seed, &all, 0, 0, status))
         shrink_items(s, seed, &all, status, end_s);
-    bool fails = still_fails(s, seed, &all, 0, 0, status);
+    bool fails = still_fails(s, seed, &all, 0, 0, status), fits = fits_line(&all);
     printf("%zu of %zu faults are left%s%s\n", all.count, before,
            swarm_now_s() < end_s ? "" : ", and the time for shrinking is over (--effort)",
-           fails ? "" : "; with these faults alone the run does not fail");
-    print_repeat(s, seed, &all);
+           !fails  ? "; with these faults alone the run does not fail"
+           : !fits ? ", too many for a command"
+                   : "");
+    fails = fails && fits;
+    if (!fails) /* for its standard error */
+        (void)swarm_run(s, seed, plan, &end);
+    print_repeat(s, seed, fails ? NULL : plan, &all);
     printf("its standard error:\n");
     print_errors(s);
     free(all.texts);

@@ -65,6 +65,25 @@ static int deadlock(ferry *f)
     return ferry_barrier(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
+/* Rank 0 adds two parcels to a cell of rank 1 that has room for one, and all wait for the end. */
+static int crowded(ferry *f)
+{
+    const ferry_cell cell = {1, 0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    ferry_parcel parcel;
+    ferry_op op;
+    track.op = &op;
+    int error = ferry_rank(f) == 1 ? ferry_cell_limit_set(f, 0, 1) : 0;
+    if (error == 0)
+        error = ferry_barrier(f);
+    for (int i = 0; i < 2 && error == 0 && ferry_rank(f) == 0; i++) {
+        error = ferry_parcel_create(f, 8, &parcel, NULL);
+        if (error == 0)
+            error = ferry_cell_enqueue_start(f, cell, parcel, FERRY_GIVE, &track);
+    }
+    return error == 0 && ferry_quiesce(f) == 0 ? 0 : EXIT_FAILURE;
+}
+
 /* As stuck, but looks every tenth of a millisecond. */
 static int restless(ferry *f, const account *a)
 {
@@ -79,6 +98,113 @@ static int spinning(ferry *f, const account *a)
     while (a->count == 0)
         ferry_poll(f);
     return 0;
+}
+
+static int waker_create(ferry_scheduling *s, void **state)
+{
+    (void)s;
+    *state = NULL;
+    return 0;
+}
+
+static ferry_schedulable *waker_next(ferry_scheduling *s, void *state)
+{
+    (void)state;
+    ferry_scheduling_wake(s, ferry_scheduling_now(s));
+    return NULL;
+}
+
+static void waker_wake(ferry_scheduling *s, void *state)
+{
+    (void)waker_next(s, state);
+}
+
+static void waker_destroy(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    (void)state;
+}
+
+static void waker_add(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    (void)s;
+    (void)state;
+    (void)item;
+}
+
+static bool waker_empty(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    (void)state;
+    return true;
+}
+
+static void waker_message(ferry_scheduling *s, void *state, int rank,
+                          const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    (void)s;
+    (void)state;
+    (void)rank;
+    (void)words;
+}
+
+static void on_task(ferry *f, ferry_object object, void *data, int source,
+                    const ferry_message *message)
+{
+    (void)f;
+    (void)object;
+    (void)data;
+    (void)source;
+    (void)message;
+}
+
+/* A scheduler that asks to be woken now, and again, and never gives a task. */
+static int sleepless(ferry *f)
+{
+    static const ferry_scheduler waker = {.size = sizeof waker,
+                                          .name = "waker",
+                                          .create = waker_create,
+                                          .destroy = waker_destroy,
+                                          .next = waker_next,
+                                          .activate = waker_add,
+                                          .notify = waker_add,
+                                          .remove = waker_add,
+                                          .empty = waker_empty,
+                                          .message = waker_message,
+                                          .wake = waker_wake};
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "cell", .flat_bytes = 1};
+    ferry_object_type type;
+    ferry_object object;
+    ferry_message message = {.word_count = 0};
+    if (ferry_object_type_register(f, &ops, &type) != 0 ||
+        ferry_object_handler_register(f, "task", on_task, &message.handler) != 0 ||
+        ferry_scheduler_register(f, &waker) != 0 || ferry_balance_choose(f, "waker") != 0 ||
+        ferry_object_create(f, type, malloc(1), &object) != 0 ||
+        ferry_balance_add(f, object, NULL) != 0 || ferry_balance_enable(f, true) != 0 ||
+        ferry_object_send(f, object, &message, NULL) != 0)
+        return EXIT_FAILURE;
+    return ferry_quiesce(f) == 0 ? 0 : EXIT_FAILURE;
+}
+
+/* Not wrong: rank 1 takes a long message over a slow network, and looks often. */
+static int patient(ferry *f)
+{
+    enum { BYTES = 100000 };
+    ferry_op op = {0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    char *data = calloc(BYTES, 1);
+    track.op = &op;
+    int rank = ferry_rank(f), error = data == NULL;
+    if (error == 0 && rank == 0)
+        error = ferry_send(f, 1, 7, data, BYTES, NULL);
+    if (error == 0 && rank == 1)
+        error = ferry_receive(f, 0, 7, data, BYTES, &track);
+    while (error == 0 && rank == 1 && (error = ferry_op_test(f, &op)) == FERRY_EAGAIN)
+        error = ferry_wait(f, 100000) < 0;
+    if (error == 0)
+        error = ferry_barrier(f);
+    free(data);
+    return error == 0 ? 0 : EXIT_FAILURE;
 }
 
 static int deep(int levels)
@@ -113,6 +239,12 @@ static int rank_main(ferry *f, int argc, char **argv)
         return restless(f, &a);
     if (strcmp(what, "spinning") == 0)
         return spinning(f, &a);
+    if (strcmp(what, "crowded") == 0)
+        return crowded(f);
+    if (strcmp(what, "sleepless") == 0)
+        return sleepless(f);
+    if (strcmp(what, "patient") == 0)
+        return patient(f);
     if (argc > 3 && strcmp(what, "deep") == 0 && ferry_rank(f) == atoi(argv[2]))
         return deep(atoi(argv[3])) == -1;
     if (strcmp(what, "wide") == 0 && ferry_rank(f) == 0)

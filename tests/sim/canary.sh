@@ -4,7 +4,8 @@
 set -u
 ferry=$1 canary=$2
 out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+net=$(mktemp)
+trap 'rm -f "$out" "$net"' EXIT
 failures=0
 # A run that is ended does not free its memory: that is no leak of its program.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
@@ -33,11 +34,29 @@ expect 120 'sim: deadlock: rank 97 waits for rank 99, which waits for rank 97$' 
 expect 120 'nothing was done for 10 s' "$ferry" sim -n 3 "$canary" restless
 expect 120 'nothing was done for 10 s' "$ferry" sim -n 3 "$canary" spinning
 expect 120 'the time limit has passed' "$ferry" sim -n 3 --time-limit 1ms "$canary" restless
+# Packets that are sent again and again, as long as ranks ask for work, are nothing done.
+expect 120 'stuck at 1[0-2][.][0-9]* s, seed 1: nothing was done for 10 s' \
+    "$ferry" sim --seed 1 -n 4 --faults random "$canary" crowded
+# So many looks, between which almost no time passes.
+for ranks in 1 2; do
+    expect 120 'stuck at 0[.][0-9]* s, .*: rank [0-2] looked 40000[0-9]* times, and nothing was' \
+        timeout 60 "$ferry" sim -n $ranks "$canary" sleepless
+done
+# A message that is 15 s on its way is no reason to end, with and without losses.
+printf '%s\n' 'memory private' 'latency 15s' 'byte 10us' >"$net"
+for faults in '' drop=0.01; do
+    expect 0 'sim: 3 ranks' "$ferry" sim --report -n 3 --net "$net" ${faults:+--faults "$faults"} "$canary" patient
+done
 # One fault, and perhaps how long senders are patient.
 expect 1 'ferry sim --seed [0-9]* -n [0-9]* --faults [a-z0-9=@.:-]*\(,[a-z0-9=@.:]*\)\{0,1\} ' \
     "$ferry" swarm -n 4 --seeds 1..50 "$canary" hasty
 expect 1 'ferry sim --seed 1 -n [0-9]* -C 2.5 ' \
     "$ferry" swarm -n 3 -C 2.5 --seeds 1..1 --effort 1 "$canary" stuck
+# Where the faults that happened are too many for a command, it has the plan of the seed, and repeats
+# the failure.
+expect 1 'ferry sim --seed 1 -n [0-9]* --faults random ' \
+    "$ferry" swarm -n 4 --seeds 1..1 --effort 0.001 "$canary" crowded
+expect 120 'nothing was done for 10 s' sh -c "$(sed -n "s|^  ferry sim|'$ferry' sim|p" "$out")"
 case $(uname -m) in
 x86_64 | aarch64)
     # Sanitizers' stacks are larger, and they notice more.

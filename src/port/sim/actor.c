@@ -5,6 +5,10 @@
 #include "base/log.h"
 #include "port/sim/world.h"
 
+/* Turns in which a rank may look for something to do, while no rank does anything. A rank that
+ * waits has 100,000 in 10 s of virtual time. */
+enum { LOOKS_MAX = 4000000 };
+
 /* With measured processor time, what the program did since the last call counts as work. */
 fy_actor *fy_actor_enter(fy_sim_rank *rank)
 {
@@ -49,10 +53,22 @@ void fy_actor_preempt(fy_actor *actor, uint64_t ns)
     actor->rank->preempted = NULL;
 }
 
+static void count_look(fy_world *world, fy_sim_rank *rank)
+{
+    if (rank->era != world->era) {
+        rank->era = world->era;
+        rank->looks = 0;
+    }
+    if (++rank->looks > LOOKS_MAX)
+        world->restless = rank;
+}
+
 void fy_actor_sync(fy_actor *actor)
 {
     fy_world *world = actor->rank->world;
-    if (fy_events_next_ns(&world->events) <= actor->clock_ns || world->ended)
+    count_look(world, actor->rank);
+    if (fy_events_next_ns(&world->events) <= actor->clock_ns || world->ended ||
+        world->restless != NULL)
         fy_actor_suspend(actor, FY_ACTOR_READY, actor->clock_ns);
     else
         world->now_ns = actor->clock_ns;
@@ -98,6 +114,7 @@ void fy_actor_compute(fy_actor *actor, uint64_t ns)
     actor->cpu_ns += duration;
     actor->rank->busy_ns += duration;
     fy_world_progress(world);
+    actor->rank->left_ns = 0;
     if (actor->thread == FY_HELPER) {
         actor->clock_ns = end;
         return;

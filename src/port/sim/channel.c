@@ -141,6 +141,8 @@ int fy_channel_send(fy_channel *channel, const fy_actor *actor, const fy_frame *
         *channel_bytes(channel, frame->size_bytes) += frame->size_bytes;
     channel->source->undelivered++;
     channel->target->incoming++;
+    cargo->side = world->side;
+    world->in_flight[cargo->side]++;
     world->counts.frames++;
     world->counts.bytes += frame->size_bytes;
     fy_world_note(world, actor->clock_ns);

@@ -106,7 +106,9 @@ static void report_rank(const fy_world *world, const fy_sim_rank *rank)
     fy_log_line(rank->rank,
                 "sim: %s %s%s%s since %.9f s; frames not taken: %zu data, %zu control; "
                 "sent and not arrived: %" PRIu64 "%s",
-                app->state == FY_ACTOR_JOINING ? "waits for its helper in" : "waits in",
+                app->state == FY_ACTOR_JOINING     ? "waits for its helper in"
+                : app->state == FY_ACTOR_COMPUTING ? "computes in"
+                                                   : "waits in",
                 doing_name(rank->doing), *name == '\0' ? "" : " ", name,
                 (double)rank->doing_ns / 1e9, arrived_count(&rank->inbox[FY_DATA]),
                 arrived_count(&rank->inbox[FY_CONTROL]), rank->undelivered,

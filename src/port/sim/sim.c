@@ -2,7 +2,9 @@
 #include "port/sim/sim.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +25,9 @@ enum { NOTICE_DEAD_NS = 400 * 1000, NOTICE_LEFT_NS = 1000 };
 
 /* Stuck: nothing done for so long, while each rank looked so often. */
 enum { STUCK_LOOKS = 1000 };
+
+/* Frames in a row of which each causes the next, from the last useful thing to the next one. */
+enum { SWAPS = 16 };
 
 /* Memory in use is looked at after so many events. */
 enum { MEMORY_EVENTS = 32 };
@@ -90,6 +95,7 @@ static void stop(fy_world *world, const fy_fault *fault)
         return;
     uint64_t from = rank->stopped_until_ns > world->now_ns ? rank->stopped_until_ns : world->now_ns;
     rank->stopped_until_ns = until;
+    rank->left_ns = 0;
     fy_actor *app = &rank->actors[FY_APP];
     if (app->state == FY_ACTOR_COMPUTING)
         fy_events_set(&world->events, &app->resume, app->resume.time_ns + (until - from));
@@ -170,44 +176,81 @@ static bool is_late(const fy_world *world)
     return world->options.time_limit_ns > 0 && world->now_ns >= world->options.time_limit_ns;
 }
 
-/* Whether a packet is on its way, or was lost and will be sent again: that may take long. */
-static bool is_sending(const fy_world *world)
+/* Whether a rank computes, and has less to compute than when it was asked last. The work of a
+ * helper that never rests may delay the end of a task for ever. */
+static bool computes(const fy_world *world, fy_sim_rank *rank)
 {
-    size_t index = 0;
-    for (const uint64_t *slot; (slot = fy_table_next(&world->channels, &index)) != NULL;)
-        if (((const fy_channel *)(uintptr_t)slot[1])->unacknowledged.first != NULL)
-            return true;
-    return false;
+    if (rank->actors[FY_APP].state != FY_ACTOR_COMPUTING)
+        return false;
+    uint64_t left_ns = rank->actors[FY_APP].resume.time_ns - world->now_ns;
+    if (rank->left_ns != 0 && left_ns >= rank->left_ns)
+        return false;
+    rank->left_ns = left_ns;
+    return true;
 }
 
 /* Whether a rank computes or is stopped, or some are cut off: then there will be more to do. */
-static bool is_held_up(const fy_world *world)
+static bool is_held_up(fy_world *world)
 {
-    bool held = is_sending(world);
-    for (int i = 0; i < world->rank_count && !held; i++)
-        held = world->ranks[i].actors[FY_APP].state == FY_ACTOR_COMPUTING ||
-               world->ranks[i].stopped_until_ns > world->now_ns;
+    bool held = false;
+    for (int i = 0; i < world->rank_count; i++) {
+        fy_sim_rank *rank = &world->ranks[i];
+        held = computes(world, rank) || rank->stopped_until_ns > world->now_ns || held;
+    }
     for (size_t i = 0; i < world->faults.timed_count && !held; i++)
         held = world->faults.timed[i].active;
     return held;
 }
 
-/* Why the run can go no further; NULL when it can, or its ranks are to say first what they do. */
+/* Whether a frame may be on its way that leads to something useful, or was lost and will be sent
+ * again: that may take long. Ranks that only look send frames all the time. So all frames that were
+ * in flight have to arrive, and those that they caused, and so on SWAPS times; and each time the
+ * ranks look once. */
+static bool is_sending(fy_world *world)
+{
+    if (world->in_flight[!world->side] == 0 && world->idle_resumes >= world->swap_resumes) {
+        world->side = !world->side;
+        world->swaps++;
+        world->swap_resumes = world->idle_resumes + (uint64_t)world->unfinished;
+    }
+    return world->swaps <= SWAPS;
+}
+
+/* Why nothing was done for long; NULL: something was, or may be. */
+static const char *idle(fy_world *world)
+{
+    bool long_ago = world->idle_resumes > (uint64_t)world->unfinished * STUCK_LOOKS &&
+                    world->now_ns - world->progress_ns > STUCK_NS;
+    if (!long_ago && world->restless == NULL)
+        return NULL;
+    if (world->swaps == 0) {
+        world->swaps = 1;
+        if (is_held_up(world))
+            fy_world_progress(world);
+        return NULL;
+    }
+    if (is_sending(world))
+        return NULL;
+    if (long_ago)
+        return "nothing was done for 10 s, however often the ranks looked";
+    snprintf(world->why, sizeof(world->why),
+             "rank %d looked %" PRIu32 " times, and nothing was done", world->restless->rank,
+             world->restless->looks);
+    return world->why;
+}
+
+/* Why the run can go no further; NULL when it can, or its ranks are to say first what they do. A
+ * rank may never answer. */
 static const char *stuck(fy_world *world)
 {
-    if (world->stuck != NULL && (world->unanswered == 0 || world->events.count == 0))
+    if (world->stuck != NULL && (world->unanswered == 0 || world->events.count == 0 ||
+                                 world->idle_resumes > (uint64_t)world->unfinished * STUCK_LOOKS))
         return world->stuck;
     if (world->events.count == 0)
         return "nothing will ever happen";
     if (is_late(world))
         return "the time limit has passed";
-    bool idle = world->idle_resumes > (uint64_t)world->unfinished * STUCK_LOOKS &&
-                world->now_ns - world->progress_ns > STUCK_NS;
-    if (idle && is_held_up(world)) {
-        fy_world_progress(world);
-        return NULL;
-    }
-    return idle ? "nothing was done for 10 s, however often the ranks looked" : NULL;
+    return idle(world);
 }
 
 /* Asks all what they wait for, and wakes them to answer. False: nobody will. */

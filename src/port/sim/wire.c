@@ -29,6 +29,7 @@ static void wire_settle(fy_channel *channel, fy_cargo *cargo)
         return;
     cargo->settled = true;
     channel->target->incoming--;
+    channel->source->world->in_flight[cargo->side]--;
     if (--channel->source->undelivered == 0 && channel->source->state == FY_PEER_LEFT)
         fy_world_tell(channel->source);
 }

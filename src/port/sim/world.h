@@ -66,6 +66,7 @@ typedef struct fy_cargo {
     uint8_t pool; /* index, or FY_CARGO_POOLS for malloc */
     bool settled; /* it has reached its target, or never will */
     bool counted; /* its data count against the room; data of a given block do not */
+    bool side;    /* of fy_world.in_flight */
     void *block;  /* the block of its data; released with the cargo unless kept */
     fy_frame frame;
 } fy_cargo;
@@ -119,10 +120,13 @@ struct fy_sim_rank {
     fy_world *world;
     int rank;
     uint32_t quiet_polls;      /* polls in a row that found nothing */
+    uint32_t looks;            /* turns in this era of the world */
     fy_peer_state state, seen; /* its state, and the state that the others know */
     fy_thread served_by;
     fy_doing doing;
     uint64_t doing_ns; /* since when */
+    uint64_t era;      /* as the world's, when `looks` was counted */
+    uint64_t left_ns;  /* to compute, when that was looked at last; 0: not since it began */
     uint64_t stopped_until_ns;
     uint16_t handler;
     bool finished, asked;
@@ -190,12 +194,21 @@ struct fy_world {
     _Atomic uint32_t changes; /* counts changes of states; relaxed: there is one thread */
     uint64_t cpu_mark_ns;     /* processor time when the running actor's program went on */
     uint64_t progress_ns, idle_resumes; /* when something useful was done last; resumes since */
+    uint64_t era;                       /* how often it was done */
+    const fy_sim_rank *restless;        /* it has looked too often since; NULL: none has */
+    /* Cargoes not settled, of two sides. New ones go to `side`. The sides are swapped when the
+     * other is empty, while nothing useful is done: how often since, and not before so many
+     * resumes. */
+    uint64_t in_flight[2], swap_resumes;
+    bool side;
+    uint32_t swaps;
     uint64_t hash;
     size_t memory_start_bytes; /* in use before the first event */
     fy_sim_counts counts;
     fy_port_ops ops;                  /* of all ranks */
     char (*names)[FY_SIM_NAME_BYTES]; /* names of handlers, as the first rank gives them */
     int status;
+    char why[96];
     const char *stuck; /* why the job is stuck: the ranks were asked what they wait for */
     int unanswered;    /* how many ranks have not answered */
     bool ended;        /* the run is over, even if ranks remain */
@@ -226,7 +239,10 @@ static inline void fy_world_note(fy_world *world, uint64_t word)
 static inline void fy_world_progress(fy_world *world)
 {
     world->progress_ns = world->now_ns;
-    world->idle_resumes = 0;
+    world->idle_resumes = world->swap_resumes = 0;
+    world->swaps = 0;
+    world->era++;
+    world->restless = NULL;
 }
 
 /* Ends the run after the current actor's turn. The first status counts. */
