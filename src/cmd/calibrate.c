@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <ferry/ferry.h>
@@ -183,24 +184,16 @@ static void print_network(FILE *file, uint64_t half, uint64_t big, const uint64_
     calibrate_costs_write(file, costs);
 }
 
-/* `words` are the descriptor and the name of a file; none: the standard output, whose errors main
- * tells. The file keeps what it had until now. */
-static FILE *output_begin(char **words)
+/* `word` is the descriptor of a file in memory, which cmd_calibrate copies. NULL: the standard
+ * output, whose errors main tells. */
+static int output_write(const char *word, uint64_t half, uint64_t big, const uint64_t *cost,
+                        const calibrate_costs *costs)
 {
-    if (words[0] == NULL)
-        return stdout;
-    int fd = atoi(words[0]);
-    if (ftruncate(fd, 0) != 0 && errno != EINVAL) /* EINVAL: a pipe or a device */
-        return NULL;
-    return fdopen(fd, "w");
-}
-
-static int output_end(FILE *file, const char *name)
-{
-    if (file == stdout)
-        return 0;
-    bool bad = fflush(file) != 0;
-    return bad || fclose(file) != 0 ? say_error(name) : 0;
+    FILE *file = word == NULL ? stdout : fdopen(atoi(word), "w");
+    if (file == NULL)
+        return say_error("its output");
+    print_network(file, half, big, cost, costs);
+    return file != stdout && fclose(file) != 0 ? say_error("its output") : 0;
 }
 
 static int calibrate_measure(ferry *f, int argc, char **argv)
@@ -225,39 +218,66 @@ static int calibrate_measure(ferry *f, int argc, char **argv)
     free(p.data);
     calibrate_costs_measure(f, quick, &costs);
     (void)argc;
-    if (ferry_rank(f) != 0)
-        return 0;
-    FILE *file = output_begin(argv + 3);
-    if (file == NULL)
-        return say_error(argv[4]);
-    print_network(file, half, big, cost, &costs);
-    return output_end(file, argv[4]);
+    return ferry_rank(f) != 0 ? 0 : output_write(argv[3], half, big, cost, &costs);
 }
 
-/* Opens the file before anything is measured. Sets `is_new` if there was none. The ranks inherit
- * the descriptor, which is written as text to `out`. */
-static int output_open(const char *name, char *out, size_t size, bool *is_new)
+/* The output, which is opened before anything is measured, and a file in memory that the ranks
+ * inherit and write. So an output that cannot be written is no end of a rank. */
+typedef struct output {
+    const char *name;
+    int fd, memory;
+    bool is_new; /* the file was not there */
+} output;
+
+static bool output_open(output *o, const char *name)
 {
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    *is_new = fd >= 0;
-    if (fd < 0)
-        fd = open(name, O_WRONLY | O_CREAT, 0666);
-    if (fd < 0)
-        return say_error(name);
-    snprintf(out, size, "%d", fd);
-    return 0;
+    *o = (output){.name = name};
+    o->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    o->is_new = o->fd >= 0;
+    if (o->fd < 0)
+        o->fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    o->memory = o->fd < 0 ? -1 : memfd_create("ferry-calibrate", 0);
+    if (o->memory < 0)
+        (void)say_error(name);
+    return o->memory >= 0;
+}
+
+/* Copies what the ranks have written. The file keeps what it had until now. */
+static bool output_copy(const output *o)
+{
+    char text[4096];
+    off_t at = 0;
+    ssize_t count;
+    if (ftruncate(o->fd, 0) != 0 && errno != EINVAL) /* EINVAL: a pipe or a device */
+        return false;
+    for (; (count = pread(o->memory, text, sizeof(text), at)) > 0; at += count)
+        for (ssize_t done = 0, wrote; done < count; done += wrote)
+            if ((wrote = write(o->fd, text + done, (size_t)(count - done))) < 0)
+                return false;
+    return count == 0;
+}
+
+/* Ends a job with `status`. Returns the status of the command. */
+static int output_end(const output *o, int status)
+{
+    if (status == 0 && (!output_copy(o) || close(o->fd) != 0))
+        status = say_error(o->name);
+    if (status != 0 && o->is_new)
+        (void)unlink(o->name);
+    return status;
 }
 
 /* Starts this program again as two ranks, with the word "rank" as its first argument. Others are
- * "quick" or "full", and the descriptor and the name of the output. */
+ * "quick" or "full", and the descriptor of the output. */
 int cmd_calibrate(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
         return ferry_main(argc, argv, calibrate_measure, NULL);
-    bool quick = false, is_new = false;
-    const char *output = NULL;
+    bool quick = false;
+    const char *name = NULL;
+    output o;
     const cmd_option list[] = {
-        {"output", 'o', .text = &output}, {"quick", 'q', .flag = &quick}, {.name = NULL}};
+        {"output", 'o', .text = &name}, {"quick", 'q', .flag = &quick}, {.name = NULL}};
     int status = cmd_read_options(
         argc, argv, &(cmd_options){.command = "calibrate", .help = help, .list = list});
     if (status != CMD_GO)
@@ -270,16 +290,16 @@ int cmd_calibrate(int argc, char **argv)
     char fd[16];
     if (quick)
         strcpy(extent, "quick");
-    if (output != NULL && output_open(output, fd, sizeof(fd), &is_new) != 0)
+    if (name != NULL && !output_open(&o, name))
         return EXIT_FAILURE;
-    char *const ranks[] = {
-        self, word, rank, extent, output == NULL ? NULL : fd, (char *)(uintptr_t)output, NULL};
+    if (name != NULL)
+        snprintf(fd, sizeof(fd), "%d", o.memory);
+    char *const ranks[] = {self, word, rank, extent, name == NULL ? NULL : fd, NULL};
     ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = 2;
     status = ferry_launch(&options, ranks);
-    if (status != 0 && is_new)
-        (void)unlink(output);
     if (status < 0)
         fprintf(stderr, "ferry calibrate: %s\n", ferry_error_message(NULL));
-    return status < 0 ? 125 : status;
+    status = status < 0 ? 125 : status;
+    return name == NULL ? status : output_end(&o, status);
 }

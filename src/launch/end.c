@@ -36,14 +36,26 @@ bool fy_job_anyone_joined(const job *j)
     return false;
 }
 
-/* Writes ", last " and what the rank did last; nothing if it never joined. */
-static void describe_doing(const job *j, int rank, char *out, size_t size)
+/* The status with which a rank will end by itself (fy_member_ops.fail); 0: it has not said so. */
+static int failing_status(const job *j, int rank)
+{
+    /* seq_cst: as in shm_fail */
+    uint32_t word = atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->fails);
+    return word > 1 && word <= 256 ? (int)word - 1 : 0; /* another value: it was overwritten */
+}
+
+/* Writes ", last " and what the rank did last; nothing if it never joined. A rank has left the job
+ * if its main function has ended, or if it could not open Ferry. */
+static void describe_doing(const job *j, int rank, const siginfo_t *info, char *out, size_t size)
 {
     out[0] = '\0';
     if (j->controls.base == NULL || fy_job_state(j, rank) == SHM_ABSENT)
         return;
     if (fy_job_state(j, rank) == SHM_LEFT)
-        snprintf(out, size, ", after its part in the job had ended");
+        snprintf(out, size, "%s",
+                 info->si_code == CLD_EXITED && failing_status(j, rank) == info->si_status
+                     ? ", which its main function has returned"
+                     : ", after it had left the job");
     else
         fy_doing_describe(rank_at(j->controls.base, (uint32_t)rank), ", last ", out, size);
 }
@@ -51,7 +63,7 @@ static void describe_doing(const job *j, int rank, char *out, size_t size)
 static void say_death(const job *j, int rank, const siginfo_t *info, const char *more)
 {
     char doing[128], who[48];
-    describe_doing(j, rank, doing, sizeof(doing));
+    describe_doing(j, rank, info, doing, sizeof(doing));
     if (j->controls.base != NULL)
         snprintf(who, sizeof(who), "rank %d (process %d)", rank, (int)info->si_pid);
     else
@@ -154,14 +166,6 @@ static bool others_endure(const job *j, int rank)
         living++;
     }
     return living > 0;
-}
-
-/* The status with which a rank will end by itself (fy_member_ops.fail); 0: it has not said so. */
-static int failing_status(const job *j, int rank)
-{
-    /* seq_cst: as in shm_fail */
-    uint32_t word = atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->fails);
-    return word > 1 && word <= 256 ? (int)word - 1 : 0; /* another value: it was overwritten */
 }
 
 /* `rank` has exited. If it may have failed because another rank did, whose process has not ended

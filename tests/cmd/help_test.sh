@@ -112,6 +112,9 @@ expect 2 "$ferry" help fly
 says err '"fly" is not a command'
 expect 1 "$ferry" calibrate --quick -o /no/such/folder
 says err '^ferry calibrate: /no/such/folder: No such file'
+expect 1 "$ferry" calibrate --quick -o /dev/full
+says err '^ferry calibrate: /dev/full: No space left on device'
+[ "$(wc -l <"$work/err")" -eq 1 ] || fail "calibrate speaks of a rank whose output had no room"
 expect 125 env FERRY_PORT=none "$ferry" calibrate --quick -o "$work/none.net"
 [ ! -e "$work/none.net" ] || fail "calibrate leaves an empty file"
 ends_well

@@ -162,6 +162,10 @@ lines out 2
 expect 3 "$ferry" run -n 3 "$work/ranker" fail # rank 2 is the first to fail, and the last to end
 says err 'rank 2 .* exited with status 3'
 lines err 1
+expect 3 "$ferry" run -n 2 "$crashing" return3 main 1
+says err 'rank 1 .* exited with status 3, which its main function has returned; the job ends'
+expect 1 env FERRY_DIRECTORY=absent "$ferry" run -n 1 "$threaded"
+says err 'rank 0 .* exited with status 1, after it had left the job'
 expect 1 "$ferry" run -n 3 "$work/ranker" vanish
 says err 'rank 2 .* exited with status 0.* without ferry_close'
 expect 1 "$ferry" run -n 2 sh -c '[ $FERRY_RANK = 0 ] && sleep 0.2 && exit 0; exec "$0" leave' \
