@@ -137,6 +137,15 @@ static void nudge(ferry *f, int source, const ferry_message *message)
     (void)message;
 }
 
+/* Ends: a handler whose name has a control character runs. */
+static void name_oddly(ferry *f)
+{
+    ferry_message message = {.word_count = 0};
+    if (ferry_handler_register(f, "a\001name", nudge, &message.handler) != 0 ||
+        ferry_request_send(f, 0, &message, NULL) != 0 || ferry_quiesce(f) != 0)
+        fail(f, "request");
+}
+
 /* Rank 1 computes for 100 s, in which the others have nothing to do but, if it is `busy`, what it
  * sends rank 0 every second. This ends by itself. */
 static void linger(ferry *f, bool busy)
@@ -372,6 +381,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         linger(f, how[0] == 'b');
     else if (strcmp(how, "leave") == 0)
         return leave_or_hang(f);
+    else if (strcmp(how, "name") == 0)
+        name_oddly(f);
     else if (strcmp(how, "late") == 0)
         return leave_late(f);
     else if (!await_somehow(f, how))

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Goal: a traced run is drawn, and a bad trace is refused with file, line and what was expected.
 # Method: trace a run of the program in $2, draw it by the command in $1, look into the files; then
-# break the traces in folder $3 in known places. $4 destroys objects, $5 makes a collection.
+# break the traces in folder $3 in known places. $4 destroys objects, $5 makes a collection, $6 is
+# hang_program.
 ferry=$1
 program=$2
 traces=$3
@@ -205,6 +206,27 @@ has report.html '<tr><td>5.000</td><td><code>0000000000000001</code></td><td>1</
 has report.html '<td>word of rank 0, which had a load of 7.5</td>'
 has bars.svg '42 ms; 8 ms of work per rank; runtime 2.500%'
 
+# Names in UTF-8 are drawn as they are; a byte that is none is '?'. A task without measured processor
+# time counts whole, as in the table of ranks.
+mkdir "$work/words"
+printf 'ferry trace 1\nrank 0 1\ntime 0 5000000\nhandler 1 L\303\266sung \377\357\277\277\nt 0 1 0\nend\n' \
+    >"$work/words/rank-0.trace"
+draws 0 "$work/words"
+grep -qF '<td>Lösung ???? (1)</td><td>1</td><td>5.000</td><td>5.000</td>' "$work/words/report.html" ||
+    fail "a name in UTF-8, or a time that was not measured, is not in the page"
+grep -qF '"name":"Lösung ????"' "$work/words/trace.json" || fail "UTF-8 is not in trace.json"
+# A control character in a name of the program's does no harm.
+FERRY_TRACE=$work/control FERRY_RANKS=2 timeout 60 "$6" name >"$work/out" 2>"$work/err" ||
+    fail "the run with a control character: $?"
+draws 0 "$work/control"
+grep -q 'a?name' "$work/control/report.html" || fail "the name with a control character is not there"
+# Beyond the limit of file sizes there is a reason.
+(ulimit -f 1 && exec timeout 60 "$ferry" report -o "$work/limit" "$work/control") \
+    >"$work/out" 2>"$work/err"
+status=$?
+[ $status -eq 1 ] || fail "status $status beyond the limit of file sizes"
+says "limit/report.html: File too large"
+
 # writes RANK RANKS OPEN CLOSE COMMAND: a trace in $work/mixed, with a task of an object.
 writes()
 {
@@ -241,12 +263,25 @@ for command in 'scale -n 2 -S none' 'model'; do
 done
 # Every simulated run begins at 0, and its ranks have one command.
 port=sim
+rm "$work"/mixed/rank-[3-7].trace
 for rank in 0 1; do
     writes $rank 3 0 10000 'a b'
 done
 writes 2 3 0 10000 'c'
 draws 0 "$work/mixed"
 says 'left out 1 file of another run'
+
+# Ranks of an earlier run that the last one does not have.
+rm "$work"/mixed/*
+port=shm
+for rank in 2 3; do
+    writes $rank 4 0 10000 'a b'
+done
+for rank in 0 1; do
+    writes $rank 2 20000 30000 'a b'
+done
+draws 0 "$work/mixed"
+says 'left out 2 files of another run'
 
 # Wrong usage, wrong folders, wrong files.
 draws 2

@@ -7,10 +7,10 @@
 static void put_string(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (; *text != '\0'; text++) {
+    while (*text != '\0') {
         if (*text == '"' || *text == '\\')
             fputc('\\', out);
-        fputc((unsigned char)*text >= ' ' && (unsigned char)*text < 0x7f ? *text : '?', out);
+        text = draw_character(out, text);
     }
     fputc('"', out);
 }

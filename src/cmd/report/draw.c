@@ -45,25 +45,45 @@ const trace_rank *draw_told(const trace_run *run)
     return NULL;
 }
 
+/* The bytes of the character at `text`, in UTF-8; 0 if that is none. */
+static size_t character_bytes(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    size_t bytes = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (c[0] > 0xf4 || (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+        return 0; /* too large, longer than needed, or half of a pair */
+    for (size_t i = 1; i < bytes; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    /* XML has neither control characters nor U+FFFE and U+FFFF. */
+    bool none = bytes == 1 ? c[0] < ' ' || c[0] == 0x7f
+                           : bytes == 3 && c[0] == 0xef && c[1] == 0xbf && c[2] > 0xbd;
+    return none ? 0 : bytes;
+}
+
+const char *draw_character(FILE *out, const char *text)
+{
+    size_t bytes = character_bytes(text);
+    if (bytes == 0)
+        fputc('?', out);
+    else
+        (void)fwrite(text, 1, bytes, out);
+    return text + (bytes == 0 ? 1 : bytes);
+}
+
 void draw_text(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc((unsigned char)*text < 0x7f ? *text : '?', out);
-        }
+    while (*text != '\0') {
+        const char *entity = *text == '<'   ? "&lt;"
+                             : *text == '>' ? "&gt;"
+                             : *text == '&' ? "&amp;"
+                             : *text == '"' ? "&quot;"
+                                            : NULL;
+        if (entity != NULL)
+            fputs(entity, out);
+        text = entity != NULL ? text + 1 : draw_character(out, text);
+    }
 }
 
 void draw_text_end(FILE *out, const char *text, size_t room)

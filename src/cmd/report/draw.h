@@ -68,7 +68,11 @@ void draw_row_put(FILE *out, const draw_row *row, const char *const *colours, do
 /* Writes the legend of the shares from x on. Returns where it ends. */
 double draw_share_keys(FILE *out, double x);
 
-/* Writes text, with XML's reserved characters replaced. Bytes outside ASCII become '?'. */
+/* Writes the character at `text`, or '?' for a control character and a byte that is not UTF-8.
+ * Returns where the next one begins. */
+const char *draw_character(FILE *out, const char *text);
+
+/* Writes text, with XML's reserved characters replaced. */
 void draw_text(FILE *out, const char *text);
 
 /* A rank that left a trace; NULL when there is none. */

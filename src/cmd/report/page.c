@@ -111,7 +111,7 @@ static void put_handlers(FILE *out, const trace_run *run)
             handler_sum *h = v->kind == TRACE_TASK ? &sums[v->handler] : &none;
             uint64_t ns = trace_stretch_end(t, i) - v->start_ns;
             h->ns += ns;
-            h->cpu_ns += v->cpu_ns;
+            h->cpu_ns += (uint64_t)((double)ns * draw_processor_part(t, i) + 0.5);
             h->longest_ns = ns > h->longest_ns ? ns : h->longest_ns;
             h->stretches++;
             h->name = t->handlers[v->handler];

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/file_limit.h"
 #include "cmd/cmd.h"
 #include "cmd/report/draw.h"
 #include "cmd/report/forecast.h"
@@ -67,11 +68,14 @@ static bool write_file(const pictures *p, const char *name,
     (void)snprintf(path, sizeof path, "%s/%s", p->folder, name);
     FILE *out = fy_file_create(path, false);
     bool good = out != NULL;
+    sigset_t before;
+    fy_file_limit_hold(&before);
     if (good) {
         write(out, p);
         good = ferror(out) == 0;
         good = fclose(out) == 0 && good;
     }
+    fy_file_limit_release(&before, !good);
     if (!good)
         fprintf(stderr, "ferry report: %s: %s\n", path, fy_file_why());
     return good;

@@ -1,5 +1,6 @@
 #include "cmd/report/trace.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,22 @@ void trace_strangers_tell(const char *command, const char *folder, int strangers
                 command, folder, strangers, strangers == 1 ? "" : "s");
 }
 
+/* Files of ranks that this run does not have are of an earlier run, which had more. */
+static int count_beyond(const trace_run *run)
+{
+    int count = 0;
+    DIR *folder = opendir(run->folder);
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        char *end = NULL;
+        bool named = strncmp(entry->d_name, "rank-", 5) == 0;
+        unsigned long rank = named ? strtoul(entry->d_name + 5, &end, 10) : 0;
+        count += named && strcmp(end, ".trace") == 0 && rank >= (unsigned long)run->ranks;
+    }
+    if (folder != NULL)
+        (void)closedir(folder);
+    return count;
+}
+
 bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_BYTES])
 {
     trace_run run = {.folder = strdup(folder), .start_ns = UINT64_MAX};
@@ -153,6 +170,7 @@ bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_B
         run.end_ns = t->close_ns > run.end_ns ? t->close_ns : run.end_ns;
     }
     if (run.rank != NULL) {
+        run.strangers += count_beyond(&run);
         leave_out_places(&run);
         *out = run;
         return true;

@@ -22,6 +22,14 @@ static void write_command(FILE *out)
     putc('\n', out);
 }
 
+/* Writes a name of the program's. A line has no control characters. */
+static void write_name(FILE *out, const char *name)
+{
+    for (; *name != '\0'; name++)
+        putc((unsigned char)*name < ' ' ? '?' : *name, out);
+    putc('\n', out);
+}
+
 static void write_stats(FILE *out, const ferry_stats *s)
 {
     const struct {
@@ -66,17 +74,20 @@ void fy_report_head(FILE *file, const fy_report_trace *trace)
             trace->port, trace->opened_ns, trace->closed_ns);
     write_stats(file, trace->stats);
     write_times(file, trace->own);
-    for (uint32_t i = 1; i < trace->handler_count; i++)
-        fprintf(file, "handler %u %s\n", i, trace->handlers[i]);
+    for (uint32_t i = 1; i < trace->handler_count; i++) {
+        fprintf(file, "handler %u ", i);
+        write_name(file, trace->handlers[i]);
+    }
 }
 
 void fy_report_account(FILE *file, const fy_cost *c)
 {
     fprintf(file,
             "object %016" PRIx64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-            " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %s\n",
+            " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " ",
             c->object, c->handled, c->handler_ns, c->message_ns, c->pack_ns, c->unpack_ns,
-            c->transit_ns, c->forwarded, c->in, c->out, c->type != NULL ? c->type : "-");
+            c->transit_ns, c->forwarded, c->in, c->out);
+    write_name(file, c->type != NULL ? c->type : "-");
 }
 
 static char *put_decimal(char *at, uint64_t value)
