@@ -192,7 +192,8 @@ FERRY_API FERRY_MUST_USE int ferry_window_compare_swap(ferry_window *window, int
  * group calls it. All gets of all ranks take effect before all puts and accumulates. If a rank of
  * the window has gone, every later fence returns FERRY_EPEER. If the window has no group, fences
  * among the ranks that are left work again after the next ferry_quiesce, unless a rank that joined
- * after the window was made is a member. progressive-messages.txt A.1.4. */
+ * after the window was made is a member. In errors of ranks that call another collective in its
+ * place, it may be called ferry_allreduce. progressive-messages.txt A.1.4. */
 FERRY_API int ferry_window_fence(ferry_window *window);
 
 /* Opens the array of this rank to the `count` ranks at `ranks`, which is borrowed. Never blocks.

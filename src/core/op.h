@@ -84,9 +84,6 @@ fy_op_record *fy_op_find(const ferry *f, uint32_t op);
 /* As fy_op_find, of a record whose end has still to come, whether the owner asks for it or not. */
 fy_op_record *fy_op_find_open(const ferry *f, uint32_t op);
 
-/* As fy_op_end. The rank's last error text is the reason. */
-void fy_op_end_explained(ferry *f, uint32_t op, int error);
-
 /* The record that a ferry_op names; NULL when it is no longer open. */
 fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op);
 

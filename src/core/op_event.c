@@ -56,10 +56,6 @@ static void op_explain(const ferry *f, const fy_op_record *record, char *text)
                  : r->handler.index != 0 ? "handler"
                                          : "element");
         break;
-    case FERRY_ERANGE:
-        snprintf(text, REASON_BYTES, "%zu bytes at 0x%" PRIx64 " on rank %d are not registered",
-                 r->size_bytes, r->remote_address, r->rank);
-        break;
     case FERRY_ETIMEDOUT:
         snprintf(text, REASON_BYTES, "no end %s %s within %.3f ms",
                  r->rank == f->head.rank ? "on" : "from", name_rank(r->rank, name),
@@ -72,6 +68,13 @@ static void op_explain(const ferry *f, const fy_op_record *record, char *text)
     case FERRY_ECANCELED:
         snprintf(text, REASON_BYTES, "cancelled, or the rank was closed");
         break;
+    case FERRY_ERANGE:
+        if ((r->remote_address | (uintptr_t)r->local_address) != 0) {
+            snprintf(text, REASON_BYTES, "%zu bytes at 0x%" PRIx64 " on rank %d are not registered",
+                     r->size_bytes, r->remote_address, r->rank);
+            break;
+        }
+        __attribute__((fallthrough)); /* an index in a window */
     default:
         snprintf(text, REASON_BYTES, "%s at rank %d", ferry_strerror(r->error), r->rank);
     }

@@ -25,6 +25,8 @@ static inline bool fy_track_asks(const ferry_track *track)
 }
 
 FY_SHARED void fy_op_end(ferry *f, uint32_t op, int error);
+/* As fy_op_end. The rank's last error text is the reason. */
+FY_SHARED void fy_op_end_explained(ferry *f, uint32_t op, int error);
 /* Removes an operation whose call fails. Nothing is reported of it, whatever happens to its frames.
  */
 FY_SHARED void fy_op_drop(ferry *f, uint32_t op);

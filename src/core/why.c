@@ -55,31 +55,36 @@ static bool is_told_elsewhere(const ferry *f, const fy_op_record *record)
                         : record->aside && record->receipt.rank == f->head.rank;
 }
 
-/* '>' and a rank: this one waits for that. */
-static const char *lead_of(bool awaited)
+/* The line that began at `start` names a rank: after '>' this rank waits for that, after ' ' it
+ * does not. */
+static void mark_line(fy_why *why, size_t start, bool awaited)
 {
-    return awaited ? ">" : "rank ";
+    if (!awaited)
+        why->text[start] = ' ';
 }
 
 static void tell_operation(const ferry *f, fy_why *why, const fy_op_record *record)
 {
     const ferry_receipt *r = &record->receipt;
-    const char *lead = lead_of(operation_is_awaited(f, record));
     const char *handler = fy_handler_name(f, r->handler.index);
-    if (r->object.word != 0)
-        fy_why_line(why, "%s%d has not handled a message to object %016" PRIx64 ", handler \"%s\"",
-                    lead, r->rank, r->object.word, handler);
-    else if (record->gone == fy_mail_want_gone && r->rank < 0)
+    size_t start = why->used;
+    if (record->gone == fy_mail_want_gone && r->rank < 0) {
         fy_why_line(why, "nobody has sent what is to be received from any rank, tag %d", r->tag);
+        return;
+    }
+    if (r->object.word != 0)
+        fy_why_line(why, ">%d has not handled a message to object %016" PRIx64 ", handler \"%s\"",
+                    r->rank, r->object.word, handler);
     else if (record->gone == fy_mail_want_gone)
-        fy_why_line(why, "%s%d has not sent what is to be received from it, tag %d", lead, r->rank,
+        fy_why_line(why, ">%d has not sent what is to be received from it, tag %d", r->rank,
                     r->tag);
     else if (r->handler.index != 0)
-        fy_why_line(why, "%s%d has not handled a request, handler \"%s\"", lead, r->rank, handler);
+        fy_why_line(why, ">%d has not handled a request, handler \"%s\"", r->rank, handler);
     else
-        fy_why_line(why, "%s%d has not ended %s of %zu bytes, tag %d", lead, r->rank,
+        fy_why_line(why, ">%d has not ended %s of %zu bytes, tag %d", r->rank,
                     record->lazy || r->rank == f->head.rank ? "an operation" : "a memory operation",
                     r->size_bytes, r->tag);
+    mark_line(why, start, operation_is_awaited(f, record));
 }
 
 static void tell_operations(const ferry *f, fy_why *why)
@@ -107,9 +112,11 @@ static void tell_groups(const ferry *f, fy_why *why)
             (c->kept && f->head.account.base <= FY_DOING_CLOSE))
             continue;
         bool waits = c->kept || f->head.ends || (awaited != NULL && awaited->gone_arg == c);
-        fy_why_line(why, "%s%d has not sent its part of %s of %d ranks, first %d", lead_of(waits),
+        size_t start = why->used;
+        fy_why_line(why, ">%d has not sent its part of %s of %d ranks, first %d",
                     c->posts[step->rank].source, fy_collective_kinds[c->what.kind].name,
                     c->group->size, fy_group_rank(c->group, 0));
+        mark_line(why, start, waits);
     }
 }
 

@@ -20,8 +20,9 @@ typedef struct fy_waiting {
 } fy_waiting;
 
 /* Notes what a line of its answer says: ">N words" is that it waits for rank N. Gives N, and where
- * the words begin; -1: it says something else. Writes "any tag" for FERRY_ANY_TAG. A rank that
- * waits for itself waits for a handler, so that is no deadlock. */
+ * the words begin; -1: it says something else. " N words" is of rank N, which it does not need now.
+ * Writes "any tag" for FERRY_ANY_TAG. A rank that waits for itself waits for a handler, so that is
+ * no deadlock. */
 FY_SHARED int fy_waiting_read(fy_waiting *waiting, char *line, char **words);
 
 /* Whether a rank in a call of all waits for another, which is not in it. */

@@ -10,6 +10,9 @@
  *   polls.
  * - Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant
  * yet. */
+#include <stdio.h>
+#include <string.h>
+
 #include <ferry/member.h>
 
 #include "core/fail.h"
@@ -142,6 +145,18 @@ static void open_all(ferry_window *w)
         window_open_note(w, rank);
 }
 
+/* Names the fence in an error of the call that carries it out, if this rank has called it. */
+static int name_fence(const ferry_window *w, int error)
+{
+    static const char own[] = "ferry_allreduce (max of int64) of 8 bytes";
+    char text[256];
+    (void)snprintf(text, sizeof(text), "%s", ferry_error_message(w->f));
+    const char *at = strstr(text, own);
+    return at == NULL ? error
+                      : fy_fail(w->f, error, "%.*sferry_window_fence%s", (int)(at - text), text,
+                                at + sizeof(own) - 1);
+}
+
 /* A barrier, after which each rank knows whether any rank has puts. */
 static int meet(ferry_window *w, const char *call, bool *puts)
 {
@@ -157,7 +172,7 @@ static int meet(ferry_window *w, const char *call, bool *puts)
     what.group = group_now(w);
     const int error = ferry_collective_run(w->f, &what);
     *puts = most != 0;
-    return cause_of(w, call, error);
+    return cause_of(w, call, error == FERRY_EINVAL ? name_fence(w, error) : error);
 }
 
 int ferry_window_fence(ferry_window *w)

@@ -45,6 +45,44 @@ int fy_window_check_epoch(const ferry_window *w, const char *call, int rank)
     return 0;
 }
 
+static int window_explain(ferry_window *w, const char *call, int rank, const fy_action *what,
+                          int error)
+{
+    switch (error) {
+    case 0:
+        return 0;
+    case FERRY_ETOOLONG:
+        return fy_fail(w->f, error, "%s: element %lld of rank %d has more than the %zu bytes given",
+                       call, (long long)what->index, rank, what->room_bytes);
+    case FERRY_EINVAL:
+        return fy_fail(w->f, error, "%s: element %lld of rank %d has a size other than %zu bytes",
+                       call, (long long)what->index, rank, what->size_bytes);
+    case FERRY_EPEER:
+        return fy_fail(w->f, error, "%s: a rank died while it changed element %lld of rank %d",
+                       call, (long long)what->index, rank);
+    default:
+        return fy_fail(w->f, error, "%s: element %lld of rank %d: %s", call, (long long)what->index,
+                       rank,
+                       error == FERRY_ERANGE ? "the index lies before the array" : "no memory");
+    }
+}
+
+/* Ends a tracked operation. If its target has said what is wrong, its receipt names the element. */
+static void end_tracked(const fy_window_op *op, uint32_t tracked, int error)
+{
+    static const char *const calls[] = {"window_put", "window_accumulate", "window_fetch",
+                                        "window_compare_swap", "window_get"};
+    ferry *f = op->window->f;
+    bool known = op->action.verb < sizeof(calls) / sizeof(calls[0]) &&
+                 (error == FERRY_ETOOLONG || error == FERRY_EINVAL || error == FERRY_ERANGE);
+    if (known) {
+        (void)window_explain(op->window, calls[op->action.verb], op->rank, &op->action, error);
+        fy_op_end_explained(f, tracked, error);
+    } else {
+        fy_op_end(f, tracked, error);
+    }
+}
+
 void fy_window_op_end(fy_window_op *op, int error)
 {
     ferry_window *w = op->window;
@@ -59,8 +97,9 @@ void fy_window_op_end(fy_window_op *op, int error)
     if (group != NULL)
         group->parts[op->part] = NULL;
     fy_list_remove(&op->link);
+    if (tracked != 0)
+        end_tracked(op, tracked, error);
     fy_pool_put(&fy_windows_of(w->f)->ops, op);
-    fy_op_end(w->f, tracked, error);
     if (group != NULL)
         fy_window_group_end(group, error);
 }
@@ -113,28 +152,6 @@ static int queue(ferry_window *w, int rank, const fy_action *what, const ferry_t
     fy_list_insert(&w->queue, &op->link);
     w->peers[rank].queued++;
     return 0;
-}
-
-static int window_explain(ferry_window *w, const char *call, int rank, const fy_action *what,
-                          int error)
-{
-    switch (error) {
-    case 0:
-        return 0;
-    case FERRY_ETOOLONG:
-        return fy_fail(w->f, error, "%s: element %lld of rank %d has more than the %zu bytes given",
-                       call, (long long)what->index, rank, what->room_bytes);
-    case FERRY_EINVAL:
-        return fy_fail(w->f, error, "%s: element %lld of rank %d has a size other than %zu bytes",
-                       call, (long long)what->index, rank, what->size_bytes);
-    case FERRY_EPEER:
-        return fy_fail(w->f, error, "%s: a rank died while it changed element %lld of rank %d",
-                       call, (long long)what->index, rank);
-    default:
-        return fy_fail(w->f, error, "%s: element %lld of rank %d: %s", call, (long long)what->index,
-                       rank,
-                       error == FERRY_ERANGE ? "the index lies before the array" : "no memory");
-    }
 }
 
 /* Does the action now, or asks the target to do it. */
@@ -297,6 +314,21 @@ int ferry_window_read(ferry_window *w, int64_t index, void *target, size_t room_
                           fy_array_apply(w->f, w->array, rank, &what));
 }
 
+static const char *type_name(ferry_type type)
+{
+    static const char *const names[] = {"double", "float", "int32", "int64", "uint64",
+                                        "byte",   "int16", "long",  "ulong", "struct"};
+    return (unsigned)type < sizeof(names) / sizeof(names[0]) ? names[type] : "no type";
+}
+
+static const char *reduction_name(ferry_reduction reduction)
+{
+    static const char *const names[] = {"replace", "sum", "min", "max", "product",
+                                        "and",     "or",  "xor", "user"};
+    return (unsigned)reduction < sizeof(names) / sizeof(names[0]) ? names[reduction]
+                                                                  : "no reduction";
+}
+
 /* Makes an action of a change. */
 static int read_change(ferry_window *w, const char *call, const ferry_window_change *change,
                        fy_action *what)
@@ -310,8 +342,9 @@ static int read_change(ferry_window *w, const char *call, const ferry_window_cha
     if ((unsigned)change->type > UINT8_MAX || (unsigned)change->reduction > UINT8_MAX ||
         !fy_action_is_right(what))
         return fy_fail(w->f, FERRY_EINVAL,
-                       "%s: %zu numbers of type %d cannot be combined by reduction %d", call,
-                       change->count, (int)change->type, (int)change->reduction);
+                       "%s: %zu numbers of type %d (%s) cannot be combined by reduction %d (%s)",
+                       call, change->count, (int)change->type, type_name(change->type),
+                       (int)change->reduction, reduction_name(change->reduction));
     what->size_bytes = change->count * fy_type_bytes(change->type);
     return 0;
 }

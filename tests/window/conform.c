@@ -280,6 +280,7 @@ static void tracked(ferry *f)
     CHECK(f, ferry_window_fence(w) == 0);
     CHECK(f, ferry_op_wait(f, &ops[0]) == 0);
     CHECK(f, ferry_op_wait(f, &ops[1]) == FERRY_ERANGE);
+    CHECK(f, strstr(ferry_error_message(f), "window_put: element -9 of rank ") != NULL);
     CHECK(f, own(f, w, 0) == 7 && ferry_window_length(w) == 1);
     /* Too little room, told here or later. */
     track.op = &ops[0];
@@ -292,6 +293,26 @@ static void tracked(ferry *f)
 static int end_of(ferry *f, int error, ferry_op *op)
 {
     return error == 0 ? ferry_op_wait(f, op) : error;
+}
+
+/* Errors name the call of the program, and its values. */
+static void name_mistakes(ferry *f)
+{
+    const int64_t one = 1;
+    const ferry_window_change change = {FERRY_INT64, FERRY_USER, &one, 1};
+    ferry_window *w = create(f, NULL, 0);
+    CHECK(f, ferry_window_fence(w) == 0);
+    CHECK(f, ferry_window_accumulate(w, 0, 0, &change, NULL) == FERRY_EINVAL);
+    CHECK(f, strstr(ferry_error_message(f), "type 3 (int64)") != NULL &&
+                 strstr(ferry_error_message(f), "reduction 8 (user)") != NULL);
+    /* A fence against a barrier: the rank that has called the fence reads its name. */
+    if (ferry_ranks(f) > 1) {
+        int error = ferry_rank(f) == 0 ? ferry_window_fence(w) : ferry_barrier(f);
+        CHECK(f, error == FERRY_EINVAL);
+        CHECK(f, ferry_rank(f) != 0 ||
+                     strstr(ferry_error_message(f), "rank 0 called ferry_window_fence") != NULL);
+    }
+    CHECK(f, ferry_window_free(w) == 0);
 }
 
 /* Many elements in one operation: each rank writes every third element of the next one, with an own
@@ -500,6 +521,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     exclusive(f);
     growth(f);
     tracked(f);
+    name_mistakes(f);
     many(f, false);
     many(f, true);
     quiet(f);

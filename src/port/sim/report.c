@@ -86,7 +86,7 @@ static void report_answer(const fy_sim_rank *rank, fy_waiting *waiting, bool pri
          line != NULL; line = strtok_r(NULL, "\n", &save)) {
         int other = fy_waiting_read(waiting, line, &words);
         if (prints && other < 0)
-            fy_log_line(rank->rank, "sim:   %s", line);
+            fy_log_line(rank->rank, "sim:   %s%s", line[0] == ' ' ? "rank" : "", line);
         else if (prints)
             fy_log_line(rank->rank, "sim:   waits for rank %d, which%s", other, words);
     }

@@ -70,7 +70,7 @@ static void print_line(fy_waiting *t, char *line, FILE *out)
         *c = (unsigned char)*c < ' ' ? '?' : *c;
     int rank = fy_waiting_read(t, line, &words);
     if (rank < 0)
-        fprintf(out, "    %s\n", line);
+        fprintf(out, "    %s%s\n", line[0] == ' ' ? "rank" : "", line);
     else
         fprintf(out, "    waits for rank %d, which%s\n", rank, words);
 }
