@@ -186,6 +186,15 @@ static int sleepless(ferry *f)
     return ferry_quiesce(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
+/* Not wrong: waits for long, a moment at a time. */
+static int steps(ferry *f)
+{
+    uint64_t start_ns = ferry_now(f);
+    while (ferry_now(f) - start_ns < UINT64_C(2000000000))
+        ferry_wait(f, 1000);
+    return 0;
+}
+
 /* Not wrong: rank 1 takes a long message over a slow network, and looks often. */
 static int patient(ferry *f)
 {
@@ -243,6 +252,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         return crowded(f);
     if (strcmp(what, "sleepless") == 0)
         return sleepless(f);
+    if (strcmp(what, "steps") == 0)
+        return steps(f);
     if (strcmp(what, "patient") == 0)
         return patient(f);
     if (argc > 3 && strcmp(what, "deep") == 0 && ferry_rank(f) == atoi(argv[2]))

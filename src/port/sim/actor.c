@@ -5,10 +5,6 @@
 #include "base/log.h"
 #include "port/sim/world.h"
 
-/* Turns in which a rank may look for something to do, while no rank does anything. A rank that
- * waits has 100,000 in 10 s of virtual time. */
-enum { LOOKS_MAX = 4000000 };
-
 /* With measured processor time, what the program did since the last call counts as work. */
 fy_actor *fy_actor_enter(fy_sim_rank *rank)
 {
@@ -53,20 +49,22 @@ void fy_actor_preempt(fy_actor *actor, uint64_t ns)
     actor->rank->preempted = NULL;
 }
 
-static void count_look(fy_world *world, fy_sim_rank *rank)
+static void count_look(fy_world *world, fy_sim_rank *rank, uint64_t now_ns)
 {
-    if (rank->era != world->era) {
-        rank->era = world->era;
-        rank->looks = 0;
-    }
-    if (++rank->looks > LOOKS_MAX)
+    bool same = rank->era == world->era;
+    if (same && ++rank->looks <= FY_LOOKS_MAX)
+        return;
+    if (same && now_ns - rank->looks_from_ns < FY_LOOKS_NS)
         world->restless = rank;
+    rank->era = world->era;
+    rank->looks = 0;
+    rank->looks_from_ns = now_ns;
 }
 
 void fy_actor_sync(fy_actor *actor)
 {
     fy_world *world = actor->rank->world;
-    count_look(world, actor->rank);
+    count_look(world, actor->rank, actor->clock_ns);
     if (fy_events_next_ns(&world->events) <= actor->clock_ns || world->ended ||
         world->restless != NULL)
         fy_actor_suspend(actor, FY_ACTOR_READY, actor->clock_ns);

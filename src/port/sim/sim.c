@@ -234,8 +234,8 @@ static const char *idle(fy_world *world)
     if (long_ago)
         return "nothing was done for 10 s, however often the ranks looked";
     snprintf(world->why, sizeof(world->why),
-             "rank %d looked %" PRIu32 " times, and nothing was done", world->restless->rank,
-             world->restless->looks);
+             "rank %d looked %d times within %d ms, and nothing was done", world->restless->rank,
+             FY_LOOKS_MAX, FY_LOOKS_NS / 1000000);
     return world->why;
 }
 

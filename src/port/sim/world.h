@@ -120,13 +120,13 @@ struct fy_sim_rank {
     fy_world *world;
     int rank;
     uint32_t quiet_polls;      /* polls in a row that found nothing */
-    uint32_t looks;            /* turns in this era of the world */
+    uint32_t looks;            /* for something to do, in this era of the world */
     fy_peer_state state, seen; /* its state, and the state that the others know */
     fy_thread served_by;
     fy_doing doing;
-    uint64_t doing_ns; /* since when */
-    uint64_t era;      /* as the world's, when `looks` was counted */
-    uint64_t left_ns;  /* to compute, when that was looked at last; 0: not since it began */
+    uint64_t doing_ns;           /* since when */
+    uint64_t era, looks_from_ns; /* the world's, and the time, when `looks` was 0 */
+    uint64_t left_ns; /* to compute, when that was looked at last; 0: not since it began */
     uint64_t stopped_until_ns;
     uint16_t handler;
     bool finished, asked;
@@ -253,6 +253,11 @@ int fy_world_spawn_ranks(fy_sim_rank *rank, uint64_t time_ns);
 
 /* Tells the others the new state of a rank, when all that it sent has arrived. */
 void fy_world_tell(fy_sim_rank *rank);
+
+/* How often a rank may look for something to do in so much virtual time, while no rank does
+ * anything: more often than every 40 ns. A rank that waits looks every 0.1 ms, and one that waits
+ * for 1 us at a time every 146 ns. */
+enum { FY_LOOKS_MAX = 4000000, FY_LOOKS_NS = 160 * 1000 * 1000 };
 
 /* Actors (actor.c). */
 
