@@ -8,6 +8,7 @@
 #include "core/membership.h"
 #include "core/outgoing.h"
 #include "core/rank.h"
+#include "core/why.h"
 #include "core/work.h"
 
 enum { LEAVE_WORDS = 3 };
@@ -200,17 +201,36 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
     return all;
 }
 
+/* How many objects that `rank` has sent to this leaving rank have not come; of a rank that has
+ * gone, none. */
+static uint32_t missing_from(ferry *f, int rank)
+{
+    uint32_t promised = f->leaves->promised[rank];
+    if (promised == 0 || fy_peer_is_gone(f, rank))
+        return 0;
+    const fy_peer *peer = fy_peer_of(f, rank);
+    return peer == NULL ? promised : promised - peer->moved_in;
+}
+
 /* Whether all objects that other ranks have sent here have come. */
 static bool all_came(ferry *f)
 {
-    for (int rank = 0; rank < f->head.ranks; rank++) {
-        if (f->leaves->promised[rank] == 0 || fy_peer_is_gone(f, rank))
-            continue;
-        const fy_peer *peer = fy_peer_of(f, rank);
-        if (peer == NULL || peer->moved_in != f->leaves->promised[rank])
-            return false;
+    int rank = 0;
+    while (rank < f->head.ranks && missing_from(f, rank) == 0)
+        rank++;
+    return rank == f->head.ranks;
+}
+
+void fy_leave_why(ferry *f, fy_why *why)
+{
+    for (int rank = 0; f->leaves != NULL && rank < f->head.ranks; rank++) {
+        uint32_t count = missing_from(f, rank);
+        if (count != 0)
+            fy_why_line(why,
+                        ">%d has sent %u object%s that %s not come; or the program carries %s here",
+                        rank, count, count == 1 ? "" : "s", count == 1 ? "has" : "have",
+                        count == 1 ? "it" : "them");
     }
-    return true;
 }
 
 /* Whether the layers have given everything away. */

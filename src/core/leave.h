@@ -18,6 +18,7 @@
 #ifndef FY_LEAVE_H
 #define FY_LEAVE_H
 
+#include "core/layer.h"
 #include "port/port.h"
 
 typedef enum fy_leave_step { FY_LEAVE_ASKS, FY_LEAVE_NAMES, FY_LEAVE_STEPS } fy_leave_step;
@@ -39,6 +40,9 @@ void fy_leave_answer(ferry *f);
 
 /* Tells `rank`, which has joined, which successor has which handover. */
 void fy_leave_tell(ferry *f, int rank);
+
+/* Tells of objects for which this leaving rank waits. */
+void fy_leave_why(ferry *f, fy_why *why);
 
 /* As ferry_leave, but does not free `f`. */
 int fy_leave(ferry *f);

@@ -133,6 +133,7 @@ static void why_tell(ferry *f, fy_why *why)
                     f->taker);
     tell_operations(f, why);
     tell_groups(f, why);
+    fy_leave_why(f, why);
     if (q->last_created != q->last_finished)
         fy_why_line(why,
                     "%" PRIu64 " messages or tasks of the job were not finished when last "

@@ -331,6 +331,25 @@ static int leave_late(ferry *f)
     return ferry_quiesce(f);
 }
 
+/* Rank 1 leaves, and the program carries an object there that nobody will install. */
+static int leave_carried(ferry *f)
+{
+    ferry_object_type type;
+    ferry_object object;
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry_move_info info;
+    void *data;
+    ops.flat_bytes = sizeof(int);
+    if (ferry_object_type_register(f, &ops, &type) != 0)
+        fail(f, "register");
+    if (ferry_rank(f) == 0 && (ferry_object_create(f, type, calloc(1, sizeof(int)), &object) != 0 ||
+                               ferry_object_uninstall(f, object, 1, &info, &data) != 0))
+        fail(f, "uninstall");
+    if (ferry_barrier(f) != 0)
+        fail(f, "barrier");
+    return ferry_rank(f) == 1 ? ferry_leave(f) : ferry_quiesce(f);
+}
+
 /* The last rank leaves; the others wait for each other. */
 static int leave_or_hang(ferry *f)
 {
@@ -385,6 +404,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         name_oddly(f);
     else if (strcmp(how, "late") == 0)
         return leave_late(f);
+    else if (strcmp(how, "carried") == 0)
+        return leave_carried(f);
     else if (!await_somehow(f, how))
         hang_in_barrier(f);
     return 0;

@@ -83,7 +83,7 @@ until_told "$ferry" why $job
 
 cat >"$work/wanted" <<'L'
 rank 0 (process [0-9]*): in ferry_quiesce
-3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: it has not arrived here
+3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: the program has still to install it here
 3 messages for handler "refine" wait, the oldest for [0-9.]* s
 3 messages or tasks of the job were not finished when last counted
 L
@@ -174,6 +174,16 @@ waits for rank 1, which has not handled a request, handler "nudge"$
 ranks in ferry_quiesce wait for rank 0 1$
 L
 without_deadlock late
+
+# An object that the program carries to a rank that leaves.
+cat >"$work/wanted" <<'L'
+rank 1 (process [0-9]*): in ferry_leave$
+waits for rank 0, which has sent 1 object that has not come; or the program carries it here$
+deadlock: rank 0 waits for rank 1, which waits for rank 0$
+L
+begin "$ferry" run -n 3 "$program" carried
+until_told "$ferry" why $job
+end_job
 
 # In virtual time: it asks itself after 10 s, after 20 more, after 40 more; and not while handlers
 # run, however long the others wait.

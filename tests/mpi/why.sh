@@ -54,7 +54,7 @@ end_job
 
 cat >"$work/wanted" <<'L'
 rank 0: ferry_quiesce makes no progress
-3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: it has not arrived here
+3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: the program has still to install it here
 rank 1: what it waits for
 rank 2: what it waits for
 L
