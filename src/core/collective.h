@@ -105,7 +105,7 @@ typedef struct fy_collective fy_collective;
  * sets `c->error`. */
 typedef void fy_plan(fy_collective *c);
 
-enum { FY_OWN_STEPS = 24, FY_OWN_POSTS = 8 };
+enum { FY_OWN_STEPS = 24, FY_OWN_POSTS = 8, FY_OWN_SCRATCH_BYTES = 128 };
 
 struct fy_collective {
     fy_collective *next;
@@ -130,13 +130,14 @@ struct fy_collective {
     fy_group *group;
     int ranks, self, root;          /* of the group: its size, and places in it */
     size_t value_bytes, size_bytes; /* of one value; of one rank's values */
-    unsigned char *scratch;         /* of scratch_bytes, made by the plan */
+    unsigned char *scratch;         /* made by the plan (fy_plan_scratch) */
     fy_plan *plan;
     fy_step *steps;
     uint32_t step_capacity, post_capacity;
     fy_post *posts;
     fy_step own_steps[FY_OWN_STEPS];
     fy_post own_posts[FY_OWN_POSTS];
+    _Alignas(16) unsigned char own_scratch[FY_OWN_SCRATCH_BYTES];
 };
 
 typedef struct fy_collectives {
@@ -271,7 +272,8 @@ void fy_plan_announce(fy_collective *c, int rank, int32_t tag, size_t whole_byte
 void fy_plan_combine(fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes);
 void fy_plan_copy(fy_collective *c, void *to, const void *from, size_t size_bytes);
-/* Sets `c->scratch`. */
+/* Sets `c->scratch`, which fy_plan_scratch_end frees. */
+void fy_plan_scratch_end(fy_collective *c);
 bool fy_plan_scratch(fy_collective *c, size_t size_bytes);
 
 /* into = low (operation) high, as `c` combines. The caller puts it between fy_nowait_begin and

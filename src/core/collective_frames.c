@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "core/fail.h"
 #include "core/kinds.h"
 #include "core/membership.h"
@@ -259,7 +260,7 @@ static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *fr
         return;
     }
     if (frame->size_bytes > 0)
-        memcpy(post->buffer + post->received, frame->data, frame->size_bytes);
+        fy_copy(post->buffer + post->received, frame->data, frame->size_bytes);
     post->received += frame->size_bytes;
     post->complete = post->received == post->size_bytes;
 }
@@ -510,9 +511,7 @@ void fy_collective_finish(ferry *f, fy_collective *c)
         c->group->done = c->number;
         c->group->done_call = c->call;
     }
-    if (c->scratch != NULL)
-        free(c->scratch);
-    c->scratch = NULL;
+    fy_plan_scratch_end(c);
     fy_group_drop(c->group);
     c->group = NULL;
     if (c->op != 0)

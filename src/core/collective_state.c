@@ -111,7 +111,7 @@ static void free_record(fy_collective *c)
         free(c->steps);
     if (c->posts != c->own_posts)
         free(c->posts);
-    free(c->scratch);
+    fy_plan_scratch_end(c);
     free(c);
 }
 

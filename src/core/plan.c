@@ -19,7 +19,8 @@ static void *plan_grow(void *items, const void *own, uint32_t *capacity, size_t 
     return more;
 }
 
-static void add_step(fy_collective *c, fy_step step)
+/* Adds a step, whose other fields the caller sets. NULL: `c` has failed. */
+static fy_step *add_step(fy_collective *c, fy_step_kind kind, int rank)
 {
     if (c->error == 0 && c->step_count == c->step_capacity) {
         void *steps = plan_grow(c->steps, c->own_steps, &c->step_capacity, sizeof(*c->steps));
@@ -28,8 +29,12 @@ static void add_step(fy_collective *c, fy_step step)
         else
             c->steps = steps;
     }
-    if (c->error == 0)
-        c->steps[c->step_count++] = step;
+    if (c->error != 0)
+        return NULL;
+    fy_step *step = &c->steps[c->step_count++];
+    step->kind = (uint8_t)kind;
+    step->rank = rank;
+    return step;
 }
 
 uint32_t fy_plan_receive(fy_collective *c, int source, int32_t tag, void *buffer, size_t size_bytes)
@@ -44,17 +49,22 @@ uint32_t fy_plan_receive(fy_collective *c, int source, int32_t tag, void *buffer
     if (c->error != 0)
         return 0;
     uint32_t index = c->post_count++;
-    c->posts[index] = (fy_post){.source = fy_group_rank(c->group, source),
-                                .tag = tag,
-                                .buffer = buffer,
-                                .size_bytes = size_bytes};
-    add_step(c, (fy_step){.kind = FY_STEP_POST, .rank = (int)index});
+    fy_post *post = &c->posts[index];
+    post->source = fy_group_rank(c->group, source);
+    post->tag = tag;
+    post->buffer = buffer;
+    post->size_bytes = size_bytes;
+    post->received = 0;
+    post->open = post->complete = false;
+    (void)add_step(c, FY_STEP_POST, (int)index);
     return index;
 }
 
 void fy_plan_await_bytes(fy_collective *c, uint32_t post, size_t size_bytes)
 {
-    add_step(c, (fy_step){.kind = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
+    fy_step *step = add_step(c, FY_STEP_AWAIT, (int)post);
+    if (step != NULL)
+        step->size_bytes = size_bytes;
 }
 
 void fy_plan_await(fy_collective *c, uint32_t post)
@@ -69,12 +79,12 @@ void fy_plan_take(fy_collective *c, int source, int32_t tag, void *buffer, size_
 
 void fy_plan_send(fy_collective *c, int rank, int32_t tag, const void *data, size_t size_bytes)
 {
-    add_step(c, (fy_step){.kind = FY_STEP_SEND,
-                          .rank = fy_group_rank(c->group, rank),
-                          .tag = tag,
-                          .from = data,
-                          .size_bytes = size_bytes,
-                          .whole_bytes = size_bytes});
+    fy_step *step = add_step(c, FY_STEP_SEND, fy_group_rank(c->group, rank));
+    if (step == NULL)
+        return;
+    step->tag = tag;
+    step->from = data;
+    step->size_bytes = step->whole_bytes = size_bytes;
 }
 
 void fy_plan_announce(fy_collective *c, int rank, int32_t tag, size_t whole_bytes)
@@ -87,25 +97,39 @@ void fy_plan_announce(fy_collective *c, int rank, int32_t tag, size_t whole_byte
 void fy_plan_combine(fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes)
 {
-    const fy_step step = {
-        .kind = FY_STEP_COMBINE, .to = into, .from = low, .high = high, .size_bytes = size_bytes};
-    if (size_bytes > 0) /* an operation of the program need not accept 0 values */
-        add_step(c, step);
+    /* An operation of the program need not accept 0 values. */
+    fy_step *step = size_bytes > 0 ? add_step(c, FY_STEP_COMBINE, 0) : NULL;
+    if (step == NULL)
+        return;
+    step->to = into;
+    step->from = low;
+    step->high = high;
+    step->size_bytes = size_bytes;
 }
 
 void fy_plan_copy(fy_collective *c, void *to, const void *from, size_t size_bytes)
 {
-    if (to != from && size_bytes > 0)
-        add_step(c,
-                 (fy_step){.kind = FY_STEP_COPY, .to = to, .from = from, .size_bytes = size_bytes});
+    fy_step *step = to != from && size_bytes > 0 ? add_step(c, FY_STEP_COPY, 0) : NULL;
+    if (step == NULL)
+        return;
+    step->to = to;
+    step->from = from;
+    step->size_bytes = size_bytes;
 }
 
 bool fy_plan_scratch(fy_collective *c, size_t size_bytes)
 {
-    c->scratch = fy_malloc(size_bytes == 0 ? 1 : size_bytes);
+    c->scratch = size_bytes <= FY_OWN_SCRATCH_BYTES ? c->own_scratch : fy_malloc(size_bytes);
     if (c->scratch == NULL)
         c->error = FERRY_ENOMEM;
     return c->scratch != NULL;
+}
+
+void fy_plan_scratch_end(fy_collective *c)
+{
+    if (c->scratch != c->own_scratch)
+        free(c->scratch);
+    c->scratch = NULL;
 }
 
 void fy_collective_combine(const fy_collective *c, void *into, const void *low, const void *high,

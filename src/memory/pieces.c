@@ -126,8 +126,8 @@ static void add_small(progress *p, const ferry_piece *piece)
     if (!p->put) {
         p->list.pieces[p->list.count++] = *piece;
         p->list.size_bytes += piece->size_bytes;
-    } else if (piece->size_bytes > 0) {
-        memcpy(at + sizeof(head), piece->source, piece->size_bytes);
+    } else {
+        fy_memory_copy(at + sizeof(head), piece->source, piece->size_bytes);
         p->used += piece->size_bytes;
     }
 }

@@ -34,7 +34,7 @@ void fy_put_small_take(ferry *f, int source, const fy_frame *frame, bool writes)
             break;
         bool open = fy_memory_is_open(f, target, head.size_bytes);
         if (open && writes)
-            memcpy(target, at, head.size_bytes);
+            fy_memory_copy(target, at, head.size_bytes);
         else if (!open && (frame->op == 0 || !answered)) {
             fy_put_answer_send(f, source, FY_PUT_REFUSED,
                                (const uint64_t[]){frame->op, head.address, head.size_bytes});
@@ -85,7 +85,7 @@ static bool gather(ferry *f, const fy_frame *frame, char *out, size_t size_bytes
         const void *source = (const void *)(uintptr_t)head.address;
         if (head.size_bytes > size_bytes || !fy_memory_is_open(f, source, head.size_bytes))
             return false;
-        memcpy(out, source, head.size_bytes);
+        fy_memory_copy(out, source, head.size_bytes);
         out += head.size_bytes;
         size_bytes -= head.size_bytes;
     }
@@ -114,7 +114,7 @@ fy_verdict fy_get_small_answer(ferry *f, int source, const fy_frame *frame)
 void fy_get_small_take(const fy_get_list *list, const char *bytes)
 {
     for (uint32_t i = 0; i < list->count; i++) {
-        memcpy(list->pieces[i].target, bytes, list->pieces[i].size_bytes);
+        fy_memory_copy(list->pieces[i].target, bytes, list->pieces[i].size_bytes);
         bytes += list->pieces[i].size_bytes;
     }
 }

@@ -7,12 +7,13 @@
 #include <ferry/memory.h>
 
 #include "base/alloc.h"
+#include "base/copy.h"
 #include "object/flat.h"
 
 void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
 {
     (void)f;
-    memcpy(buffer, data, size_bytes);
+    fy_copy(buffer, data, size_bytes);
 }
 
 static void *flat_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
@@ -20,7 +21,9 @@ static void *flat_unpack(ferry *f, ferry_object object, const void *buffer, size
     (void)f;
     (void)object;
     void *data = fy_malloc(size_bytes);
-    return data == NULL ? NULL : memcpy(data, buffer, size_bytes);
+    if (data != NULL)
+        fy_copy(data, buffer, size_bytes);
+    return data;
 }
 
 static void *unpack_shared(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
