@@ -19,7 +19,8 @@ typedef struct ferry_schedulable {
     ferry_object object;
     double load;      /* sum over its pending tasks */
     uint32_t pending; /* number of pending tasks */
-    bool queued;      /* a flag of the scheduler */
+    bool queued;      /* whether it is in a list of the scheduler, which sets this; it must be
+                         false when the object moves */
     uint8_t place;    /* a small number of the scheduler */
     double mark;      /* a number of the scheduler */
     bool arrived;     /* in activate: it has just come from another rank */
@@ -31,12 +32,13 @@ typedef struct ferry_scheduling ferry_scheduling;
 #define FERRY_SCHEDULER_WORDS 3
 
 /* A scheduling policy. Every function runs under the rank's balancing lock, on the application
- * thread or the helper thread, so it only computes. It never waits. prema.txt 5.4.2.1, Table
- * 5.5. */
+ * thread or the helper thread, so it only computes. It never waits, and it calls none of Ferry's
+ * functions but those of this header. On the application thread, calls that wait return
+ * FERRY_ESTATE. prema.txt 5.4.2.1, Table 5.5. */
 typedef struct ferry_scheduler {
     size_t size; /* sizeof(ferry_scheduler) */
     const char *name;
-    /* Makes the policy's state. 0 or FERRY_E... */
+    /* Makes the policy's state. Returns 0 or FERRY_E...; another number counts as an error. */
     int (*create)(ferry_scheduling *s, void **state);
     void (*destroy)(ferry_scheduling *s, void *state);
     /* Picks the object whose oldest task runs next, and unlinks it; NULL: there is none. The
@@ -136,8 +138,11 @@ FERRY_API double ferry_scheduling_priority(ferry_scheduling *s, const ferry_sche
 FERRY_API double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item);
 
 /* Sends `item`, which must be unlinked, to `rank`, with its tasks. It then no longer belongs to
- * this scheduler. If migration is off, or it cannot be sent, `activate` gives it back. If `rank` is
- * this rank, it is packed and unpacked in place, and given back. */
+ * this scheduler. If migration is off, or it cannot be sent, `activate` gives it back. If that call
+ * of `activate` moves it in vain again, one of its tasks runs before the next `activate`. If `rank`
+ * is this rank, it is packed and unpacked in place, and given back. An item that is not with this
+ * scheduler, or whose `queued` is true, stays where it is. The first fault of each kind is
+ * logged. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
 
 /* The time that this rank took to pack and send an object, of late, in ns. 0: it has sent none. A
@@ -153,8 +158,9 @@ FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 
 /* Registers a scheduler on this rank by its name, for FERRY_SCHEDULER and ferry_options. Call it on
  * every rank before the first ferry_balance_add. Keeps `scheduler` until ferry_close. FERRY_EINVAL:
- * a function is missing, or a scheduler of that name exists. FERRY_ENOMEM: 32 schedulers are
- * registered, Ferry's own among them. [app thread | never blocks] */
+ * a function is missing, the name is empty or has a '/' in it, or a scheduler of that name exists.
+ * FERRY_ENOMEM: 32 schedulers are registered, Ferry's own among them. [app thread | never blocks]
+ */
 FERRY_API FERRY_MUST_USE int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler);
 
 #ifdef __cplusplus

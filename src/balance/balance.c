@@ -12,6 +12,7 @@
 #include "core/control.h"
 #include "core/fail.h"
 #include "core/membership.h"
+#include "core/run.h"
 #include "core/why.h"
 #include "core/work.h"
 #include "object/entry.h"
@@ -210,7 +211,9 @@ static void watch_activate(ferry *f, fy_record *record)
     s->load += record->item.load;
     s->tasks += record->item.pending;
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
+    fy_nowait_begin(f);
     s->scheduler->activate(s, s->state, &record->item);
+    fy_nowait_end(f);
     fy_scheduler_leave(s, entered);
 }
 
@@ -220,7 +223,9 @@ static void watch_notify(ferry *f, fy_record *record)
     s->load += record->pending.tail->load;
     s->tasks++;
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
+    fy_nowait_begin(f);
     s->scheduler->notify(s, s->state, &record->item);
+    fy_nowait_end(f);
     fy_scheduler_leave(s, entered);
 }
 
@@ -279,6 +284,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     fy_random_init(&s->random, seed, (uint64_t)s->rank);
     fy_list_init(&s->outbound);
+    fy_list_init(&s->refused);
     s->travel.known = s->objects->info.shares_memory; /* objects are handed over */
     s->table[s->table_count++] = &fy_scheduler_ferry;
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
@@ -324,7 +330,7 @@ static bool busy(ferry *f)
         return false;
     fy_control_lock(f);
     bool found = !s->scheduler->empty(s, s->state) || (s->note_count != 0 && !s->sending) ||
-                 !fy_list_empty(&s->outbound);
+                 !fy_list_empty(&s->outbound) || !fy_list_empty(&s->refused);
     fy_control_unlock(f);
     return found;
 }

@@ -18,6 +18,7 @@
 #include <ferry/member.h>
 #include <ferry/scheduler.h>
 
+#include "balance/schedulers/bundle/bundle.h"
 #include "base/random.h"
 #include "core/head.h"
 #include "core/layer.h"
@@ -103,11 +104,10 @@ struct ferry_scheduling {
     uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
-    bool sending;      /* a thread sends the first note */
-    bool words_timed;  /* the scheduler asks what it takes to send one */
-    uint64_t word_ns;  /* that; 0: none was timed yet */
-    uint32_t restless; /* messages sent since a task ran here */
-    bool told_restless;
+    bool sending;         /* a thread sends the first note */
+    bool words_timed;     /* the scheduler asks what it takes to send one */
+    uint64_t word_ns;     /* that; 0: none was timed yet */
+    uint32_t restless;    /* messages sent since a task ran here */
     bool quietly;         /* a message that is noted now wakes no helper */
     uint64_t restless_ns; /* when the last RESTLESS_WORDS of them were counted */
     double load;          /* sum over the tasks in the scheduler's lists */
@@ -127,6 +127,8 @@ struct ferry_scheduling {
     bool by_helper;   /* the helper polls */
     uint64_t move_ns; /* to pack and send an object, of late; 0: none was sent */
     fy_link outbound; /* objects to be shipped: MIGRATING */
+    fy_link refused;  /* PINNED objects with tasks, which the scheduler sends to ranks in vain */
+    uint8_t misuses;  /* those that were logged: a bit for each fy_misuse */
     fy_travel travel;
 };
 
@@ -187,6 +189,10 @@ static inline void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns)
 
 /* Keeps the reason why `object` goes to `rank`, for the trace. [lock held] */
 void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank);
+
+/* Logs a mistake of the scheduler, the first of each kind, with `object`, or 0, and the rank to
+ * which it should go. [either thread, lock held] */
+void fy_scheduler_misuse(ferry_scheduling *s, fy_misuse kind, uint64_t object, int rank);
 
 /* Adds a line for each move that the scheduler ordered to a trace file. [application thread] */
 void fy_reasons_write(ferry *f, FILE *out);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/steer/steer.h"
 #include "base/env.h"
@@ -20,26 +19,15 @@ static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const ch
     return NULL;
 }
 
-/* Adds `name` to a list that is `*used` bytes long. */
-static void list_name(char *list, size_t size, size_t *used, const char *name)
-{
-    int length = snprintf(list + *used, size - *used, "%s%s", *used == 0 ? "" : ", ", name);
-    if (length > 0 && (size_t)length < size - *used)
-        *used += (size_t)length;
-}
-
 /* `bundle`: NULL if it cannot be opened; fy_error_text then says why. */
 static int fail_unknown(const ferry_scheduling *s, const fy_bundle *bundle)
 {
     char known[256] = "";
-    size_t used = 0;
-    for (int i = 0; i < s->table_count; i++)
-        list_name(known, sizeof known, &used, s->table[i]->name);
-    for (int i = 0; bundle != NULL && bundle->schedulers[i] != NULL; i++)
-        list_name(known, sizeof known, &used, bundle->schedulers[i]->name);
     if (bundle == NULL)
-        return fy_fail(s->f, FERRY_EINVAL, "scheduler \"%s\" is none of %s, and %s", s->name, known,
+        return fy_fail(s->f, FERRY_EINVAL,
+                       "scheduler \"%s\" is none of ferry, nor the program's, and %s", s->name,
                        fy_error_text());
+    bundle->list(s->table, s->table_count, known, sizeof known);
     return fy_fail(s->f, FERRY_EINVAL,
                    "there is no scheduler \"%s\"; known are: %s; or a path of a shared object, "
                    "with a '/' in it",
@@ -150,8 +138,8 @@ int fy_scheduler_prepare(ferry *f)
             scheduler->destroy(s, s->state);
         error = s->misread;
     } else if (error != 0) {
-        error = fy_fail(f, error, "scheduler %s: its state cannot be made: %s", s->name,
-                        ferry_strerror(error));
+        error = fy_fail(f, error > 0 ? FERRY_EINVAL : error, "scheduler %s: create returned %d, %s",
+                        s->name, error, ferry_strerror(error));
     }
     if (error != 0) {
         fy_foreign_close(s->plugin);
@@ -172,8 +160,10 @@ int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
     int error = scheduler_check(f, "scheduler_register", scheduler);
     if (error != 0)
         return error;
-    if (find_scheduler(s, scheduler->name) != NULL)
-        return fy_fail(f, FERRY_EINVAL, "scheduler_register: there is a scheduler \"%s\" already",
+    if (scheduler->name[strcspn(scheduler->name, "/")] != '\0' || scheduler->name[0] == '\0' ||
+        find_scheduler(s, scheduler->name) != NULL)
+        return fy_fail(f, FERRY_EINVAL,
+                       "scheduler_register: the name \"%s\" is empty, has a '/' or is taken",
                        scheduler->name);
     if (s->table_count == FY_SCHEDULERS_MAX)
         return fy_fail(f, FERRY_ENOMEM, "scheduler_register: more than %d schedulers",

@@ -79,6 +79,19 @@ static bool notes_reserve(ferry_scheduling *s)
     return true;
 }
 
+__attribute__((cold)) void fy_scheduler_misuse(ferry_scheduling *s, fy_misuse kind, uint64_t object,
+                                               int rank)
+{
+    const fy_bundle *bundle;
+    if ((s->misuses >> kind & 1) == 0)
+        fy_log(s->f,
+               fy_bundle_find(&bundle) == 0
+                   ? bundle->misuses[kind]
+                   : "scheduler %s misuses the interface (rank %d, object %016llx)",
+               s->scheduler->name, rank, (unsigned long long)object);
+    s->misuses |= (uint8_t)(1 << kind);
+}
+
 enum { RESTLESS_WORDS = 16384, RESTLESS_NS = 1000 * 1000 * 1000 };
 
 /* If a scheduler answers each refusal with another request, all ranks stay busy. A simulation of it
@@ -87,14 +100,8 @@ static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
 {
     uint64_t now = ferry_scheduling_now(s), before = s->restless_ns;
     s->restless_ns = now;
-    if (s->told_restless || s->restless == RESTLESS_WORDS || now - before > RESTLESS_NS)
-        return;
-    s->told_restless = true;
-    fy_log(
-        s->f,
-        "scheduler %s asks without a pause: it has sent %u words since a task ran here, the last "
-        "%d in %.3g ms; it should wait (ferry_scheduling_wake)",
-        s->scheduler->name, s->restless, RESTLESS_WORDS, (double)(now - before) / 1e6);
+    if (s->restless != RESTLESS_WORDS && now - before <= RESTLESS_NS)
+        fy_scheduler_misuse(s, FY_MISUSE_RESTLESS, 0, s->rank);
 }
 
 /* Adds a note to `rank`, without its words. NULL: there is no memory. */
@@ -124,8 +131,7 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
                            const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     if (rank < 0 || rank >= s->ranks || rank == s->rank) {
-        fy_log(s->f, "scheduler %s sends to rank %d of %d from rank %d", s->scheduler->name, rank,
-               s->ranks, s->rank);
+        fy_scheduler_misuse(s, FY_MISUSE_WORD, 0, rank);
         return;
     }
     fy_note *note = note_add(s, FY_KIND_SCHEDULER, rank);
@@ -162,9 +168,31 @@ uint64_t fy_scheduling_taken_ns(const ferry_scheduling *s)
                          : atomic_load_explicit(&s->helper_ns, memory_order_relaxed));
 }
 
+/* The object does not go, and stays here. If the scheduler has just refused to keep it, its tasks
+ * run without being asked for. */
+static void keep_here(ferry_scheduling *s, fy_record *record, int rank)
+{
+    if (s->on && (rank < 0 || rank >= s->ranks))
+        fy_scheduler_misuse(s, FY_MISUSE_RANK, record->object.word, rank);
+    if (!record->returned) {
+        /* The application thread gives it back to the scheduler, or moves it in place before. */
+        record->target = s->on && rank == s->rank ? rank : -1;
+        fy_record_set_down(s->f, record, FY_RETURNED);
+    } else if (record->item.pending != 0) {
+        fy_scheduler_misuse(s, FY_MISUSE_AGAIN, record->object.word, rank);
+        record->state = FY_PINNED;
+        fy_list_insert(&s->refused, &record->link);
+    }
+}
+
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
 {
     fy_record *record = fy_record_of(item);
+    if (record->state != FY_RESTING || item->queued) {
+        fy_scheduler_misuse(s, item->queued ? FY_MISUSE_QUEUED : FY_MISUSE_STRANGER,
+                            record->object.word, rank);
+        return;
+    }
     s->load -= item->load;
     s->tasks -= item->pending;
     if (s->on && s->counted)
@@ -176,10 +204,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
         record->travels = fy_travel_begin(s, record);
         return;
     }
-    /* It moves in place, or must not move now: the application thread gives it back to the
-     * scheduler. */
-    record->target = s->on && rank == s->rank ? rank : -1;
-    fy_record_set_down(s->f, record, FY_RETURNED);
+    keep_here(s, record, rank);
 }
 
 double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item)

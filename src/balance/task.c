@@ -13,6 +13,29 @@ typedef struct choice {
     bool timer;   /* the helper does not know of it */
 } choice;
 
+/* The scheduler has picked an object that it does not have. Returns the object if it has not begun
+ * to leave, else NULL. [lock held] */
+static __attribute__((cold)) fy_record *take_back(ferry_scheduling *s, fy_record *record)
+{
+    fy_scheduler_misuse(s, FY_MISUSE_STRANGER, record->object.word, s->rank);
+    if (record->state != FY_MIGRATING || fy_list_empty(&record->link))
+        return NULL;
+    fy_list_remove(&record->link);
+    fy_travel_end(s, record->travels);
+    record->travels = false;
+    record->target = -1;
+    return record;
+}
+
+/* The scheduler has picked an object without tasks. Makes it forget the object, or it might pick
+ * it for ever. [lock held] */
+static __attribute__((cold)) void forget_idle(ferry_scheduling *s, fy_record *record)
+{
+    fy_scheduler_misuse(s, FY_MISUSE_IDLE, record->object.word, s->rank);
+    record->item.pending = 0;
+    s->scheduler->remove(s, s->state, &record->item);
+}
+
 /* Lets `done` rest, if there is one, and picks the next task, under one lock. `now_ns`: a reading
  * of the clock; 0: none. */
 static choice pick(ferry_scheduling *s, fy_record *done, uint64_t now_ns)
@@ -23,15 +46,25 @@ static choice pick(ferry_scheduling *s, fy_record *done, uint64_t now_ns)
         fy_record_activate(s->f, done);
     fy_balance_wake(s, now_ns);
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
+    fy_nowait_begin(s->f);
     ferry_schedulable *item = s->scheduler->next(s, s->state);
+    fy_nowait_end(s->f);
     fy_scheduler_leave(s, entered);
-    if (item != NULL) {
+    if (item == NULL) {
+        c.record = (fy_record *)(void *)fy_list_pop(&s->refused);
+    } else if (fy_record_of(item)->state == FY_RESTING) {
         s->load -= item->load;
         s->tasks -= item->pending;
-        s->restless = 0;
         c.record = fy_record_of(item);
+    } else {
+        c.record = take_back(s, fy_record_of(item));
+    }
+    if (c.record != NULL) {
+        s->restless = 0;
         c.record->state = FY_RUNNING;
         c.queued = fy_record_task_take(c.record);
+        if (c.queued == NULL)
+            forget_idle(s, c.record);
     } else if (s->calm && s->tasks == 0) {
         /* relaxed: as in fy_scheduler_rouse */
         atomic_store_explicit(&s->rests_until_ns, s->wake_ns != 0 ? s->wake_ns : UINT64_MAX,
@@ -90,7 +123,6 @@ int fy_task_progress(ferry *f)
         if (c.record == NULL)
             break;
         if (c.queued == NULL) {
-            fy_log(f, "scheduler %s picked an object without tasks", s->scheduler->name);
             done = c.record;
             break;
         }

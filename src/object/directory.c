@@ -31,7 +31,7 @@ static void directory_fill(fy_record *record, ferry_object object)
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
     record->scheduled = record->out = record->placed = record->handed = record->destroy_pending =
-        record->worked = record->due = record->travels = false;
+        record->worked = record->due = record->travels = record->returned = false;
     record->doubts = 0;
     record->target = -1;
     record->from = 0;

@@ -62,6 +62,7 @@ typedef struct fy_record {
     bool worked;    /* it counts as work: it is in flight, and the program does not carry it */
     bool due;       /* AWAITED: the program will install it here */
     uint8_t doubts; /* AWAITED, and nobody knows whether it can come (fy_entry_doubt) */
+    bool returned;  /* the scheduler is told that it could not be sent */
     bool travels;   /* MIGRATING: the balance layer wants to know when it arrives */
     int target;     /* the rank to which it moves, now or when its handler returns; else -1 */
     int from;       /* AWAITED: the rank that says it has sent it */

@@ -1,5 +1,24 @@
 #include "balance/schedulers/bundle/bundle.h"
 
+#include <stdio.h>
+
+/* Adds `name` to a list that is `*used` bytes long. */
+static void list_name(char *list, size_t size, size_t *used, const char *name)
+{
+    int length = snprintf(list + *used, size - *used, "%s%s", *used == 0 ? "" : ", ", name);
+    if (length > 0 && (size_t)length < size - *used)
+        *used += (size_t)length;
+}
+
+static void list(const ferry_scheduler *const *more, int count, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < count; i++)
+        list_name(out, size, &used, more[i]->name);
+    for (int i = 0; fy_bundle_schedulers.schedulers[i] != NULL; i++)
+        list_name(out, size, &used, fy_bundle_schedulers.schedulers[i]->name);
+}
+
 const fy_bundle fy_bundle_schedulers = {
     .version = FY_BUNDLE_VERSION,
     .schedulers =
@@ -13,5 +32,24 @@ const fy_bundle fy_bundle_schedulers = {
             &fy_scheduler_none,             /* nothing moves */
             &fy_scheduler_rotate,           /* moves every object, to test programs */
             &fy_scheduler_inplace,          /* packs and unpacks every object, to test programs */
+        },
+    .list = list,
+    .misuses =
+        {
+            [FY_MISUSE_STRANGER] = "scheduler %s moves (to rank %d) or picks object %016llx, which "
+                                   "it has given away or has not got back",
+            [FY_MISUSE_QUEUED] = "scheduler %s moves to rank %d object %016llx, whose `queued` is "
+                                 "true; the object stays: unlink it and clear `queued` before",
+            [FY_MISUSE_RANK] = "scheduler %s moves to rank %d, which does not exist, object "
+                               "%016llx; the object stays (ferry_scheduling_accepts)",
+            [FY_MISUSE_AGAIN] = "scheduler %s moves in vain to rank %d object %016llx, which has "
+                                "just come back; the object stays, and a task of it runs "
+                                "(ferry_scheduling_is_on, ferry_scheduling_accepts)",
+            [FY_MISUSE_IDLE] = "scheduler %s picked on rank %d object %016llx, which has no task",
+            [FY_MISUSE_WORD] = "scheduler %s sends words to rank %d, which is its own or does not "
+                               "exist; they are lost",
+            [FY_MISUSE_RESTLESS] = "scheduler %s asks without a pause: it has sent 32768 words or "
+                                   "more since a task ran here, the last 16384 within a second; it "
+                                   "should wait (ferry_scheduling_wake)",
         },
 };

@@ -13,11 +13,28 @@
 
 #define FY_BUNDLE_SYMBOL "fy_bundle_schedulers"
 
-enum { FY_BUNDLE_VERSION = 2, FY_BUNDLE_MAX = 9 };
+enum { FY_BUNDLE_VERSION = 3, FY_BUNDLE_MAX = 9 };
+
+/* Mistakes of a scheduler. */
+typedef enum fy_misuse {
+    FY_MISUSE_STRANGER, /* it moves or picks an object that it does not have */
+    FY_MISUSE_QUEUED,   /* it moves an object that is still in its list */
+    FY_MISUSE_RANK,     /* it moves an object to a rank that does not exist */
+    FY_MISUSE_AGAIN,    /* it moves an object that has just come back */
+    FY_MISUSE_IDLE,     /* it picks an object without tasks */
+    FY_MISUSE_WORD,     /* it sends words to a rank that does not exist, or to itself */
+    FY_MISUSE_RESTLESS, /* it sends words without a pause */
+    FY_MISUSES,
+} fy_misuse;
 
 typedef struct fy_bundle {
     uint32_t version;                                     /* first: port/plugin.h */
     const ferry_scheduler *schedulers[FY_BUNDLE_MAX + 1]; /* ended by NULL */
+    /* Writes the names of `more` and of the schedulers of the bundle, with commas between. */
+    void (*list)(const ferry_scheduler *const *more, int count, char *out, size_t size);
+    /* Formats of lines for the log, here because few jobs need them. Their arguments are the name
+     * of the scheduler, a rank, and an object as an unsigned long long. */
+    const char *misuses[FY_MISUSES];
 } fy_bundle;
 
 FY_SHARED extern const fy_bundle fy_bundle_schedulers;
@@ -27,7 +44,7 @@ extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
     fy_scheduler_master, fy_scheduler_none, fy_scheduler_rotate, fy_scheduler_inplace;
 
 /* Gives the bundle: the one in this library, or that of the plug-in. FERRY_ENOTSUP: the plug-in
- * cannot be opened; fy_error_text says why. Lends for ever. [application thread] */
+ * cannot be opened; fy_error_text says why. Lends for ever. [either thread] */
 int fy_bundle_find(const fy_bundle **out);
 
 #endif
