@@ -88,6 +88,8 @@ static int copy_strided(const transfer *how, const fy_armci_blocks *b)
     if (!fy_armci_blocks_check(how->call, b))
         return 0;
     if (fy_armci_is_mapped(how->process)) {
+        if (!how->put)
+            fy_armci_poll();
         fy_armci_blocks_each(b, copy_block, NULL);
         return 0;
     }
@@ -147,6 +149,8 @@ static int copy_vector(const transfer *how, const armci_giov_t *iov, int count)
          waits = how->blocks && !how->put;
     if (all == 0)
         return 0;
+    if (mapped && !how->put)
+        fy_armci_poll();
     ferry_piece *pieces = mapped ? NULL : fy_compat_need(how->call, calloc(all, sizeof(*pieces)));
     for (int i = 0; i < count; i++)
         for (int k = 0; k < iov[i].ptr_array_len; k++) {

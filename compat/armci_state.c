@@ -29,6 +29,12 @@ void fy_armci_address_check(const char *call, const void *address, const char *w
         fy_compat_fail("%s: the %s is NULL", call, what);
 }
 
+void fy_armci_poll(void)
+{
+    if (fy_armci.open && !fy_compat.all_mapped)
+        fy_compat_turn(&fy_armci.looks);
+}
+
 bool fy_armci_is_mapped(int process)
 {
     return fy_compat.mapped[process];
@@ -342,6 +348,8 @@ int ARMCI_Test(armci_hdl_t *handle)
     unsigned turns = 0;
     if (handle != NULL && handle->pending != NULL && *handle->pending > 0)
         fy_compat_turn(&turns);
+    else
+        fy_armci_poll();
     if (handle != NULL && handle->pending != NULL && *handle->pending > 0)
         return 1;
     return ARMCI_Wait(handle);
@@ -365,6 +373,7 @@ void ARMCI_Fence(int process)
 {
     unsigned turns = 0;
     fy_armci_check("ARMCI_Fence", process);
+    fy_armci_poll();
     while (fy_armci.unfinished[process] > 0)
         fy_compat_turn(&turns);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -374,6 +383,7 @@ void ARMCI_AllFence(void)
 {
     unsigned turns = 0;
     fy_armci_check("ARMCI_AllFence", 0);
+    fy_armci_poll();
     while (fy_armci.total > 0)
         fy_compat_turn(&turns);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

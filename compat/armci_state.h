@@ -17,6 +17,7 @@ typedef struct fy_armci_state {
     ferry_handler accumulate;
     unsigned *unfinished; /* by process: operations by messages that have not ended */
     unsigned total;       /* the sum of `unfinished` */
+    unsigned looks;       /* `turns` for fy_compat_turn, in fy_armci_poll */
     ferry_group *group;   /* the default group; NULL: all processes */
     uint64_t **mutexes;   /* by process; NULL: there are no mutexes */
     int *mutex_counts;    /* by process */
@@ -41,6 +42,9 @@ void fy_armci_address_check(const char *call, const void *address, const char *w
 /* The group of a handle (NULL: all). Ends the job if ARMCI is not begun, or the handle names no
  * group. */
 ferry_group *fy_armci_group(const char *call, const ARMCI_Group *group);
+/* Polls once, if other processes may change memory of this process by messages. For calls that
+ * would send none: the program may make such a call in a loop until a value has come. */
+void fy_armci_poll(void);
 /* Whether the memory of `process` is mapped in this process. */
 bool fy_armci_is_mapped(int process);
 

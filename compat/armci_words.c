@@ -9,6 +9,8 @@ static uint64_t update(ferry_atomic_verb verb, void *word, size_t bytes, uint64_
                        int process)
 {
     const ferry_atomic what = {verb, word, operand, 0};
+    if (fy_armci_is_mapped(process))
+        fy_armci_poll();
     return fy_compat_update(&what, bytes, process, fy_armci_is_mapped(process));
 }
 

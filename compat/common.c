@@ -180,13 +180,17 @@ static uint64_t update_there(const ferry_atomic *what, int pe)
     return old;
 }
 
-/* Runs on the rank of the word. Words: its address, verb, operand, expected value. */
+/* Runs on the rank of the word. Words: its address, verb, operand, expected value. The word must be
+ * memory that others may reach: a get of it says so. The answer has a second word if it is not. */
 static void change_half(ferry *f, int source, const ferry_message *message)
 {
-    uint32_t *word = (uint32_t *)(uintptr_t)message->words[0];
-    uint32_t old = update_half_here((ferry_atomic_verb)message->words[1], word,
-                                    (uint32_t)message->words[2], (uint32_t)message->words[3]);
-    const ferry_message answer = {.handler = fy_compat.take_half, .word_count = 1, .words = {old}};
+    uint32_t *word = (uint32_t *)(uintptr_t)message->words[0], old = 0;
+    bool open = ferry_get(f, fy_compat.me, &old, word, sizeof(old), NULL) == 0;
+    if (open)
+        old = update_half_here((ferry_atomic_verb)message->words[1], word,
+                               (uint32_t)message->words[2], (uint32_t)message->words[3]);
+    const ferry_message answer = {
+        .handler = fy_compat.take_half, .word_count = open ? 1 : 2, .words = {old}};
     fy_compat_check("atomic operation", ferry_request_send(f, source, &answer, NULL));
 }
 
@@ -195,6 +199,7 @@ static void take_half(ferry *f, int source, const ferry_message *message)
     (void)f;
     (void)source;
     fy_compat.half = (uint32_t)message->words[0];
+    fy_compat.half_is_none = message->word_count == 2;
     fy_compat.half_has_come = true;
 }
 
@@ -210,6 +215,11 @@ static uint32_t update_half_there(ferry_atomic_verb verb, const char *remote, ui
     fy_compat_check("atomic operation", ferry_request_send(fy_compat.f, pe, &message, NULL));
     while (!fy_compat.half_has_come)
         fy_compat_turn(&turns);
+    if (fy_compat.half_is_none)
+        fy_compat_fail(
+            "atomic operation: 4 bytes at %p on rank %d are outside every allocation and "
+            "registered region there",
+            (const void *)remote, pe);
     return fy_compat.half;
 }
 

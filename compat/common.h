@@ -16,6 +16,7 @@ typedef struct fy_compat_state {
     bool all_mapped; /* every heap is mapped in every process */
     ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
     bool half_has_come;                   /* the answer to change_half: then `half` is set */
+    bool half_is_none;                    /* that answer: others may not reach the word */
     uint32_t half;
     struct fy_compat_lock *held; /* the locks that this process holds, the last taken first */
 } fy_compat_state;

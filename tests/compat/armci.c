@@ -241,6 +241,52 @@ static void messages(void)
     CHECK(armci_msg_me() == me && armci_msg_nproc() == count && armci_timer() > 0);
 }
 
+/* Reads the flag with a call that takes in messages, each in turn. */
+static int look_at_flag(int *flag, int way)
+{
+    int value = 0;
+    armci_hdl_t ended;
+    ARMCI_INIT_HANDLE(&ended);
+    switch (way) {
+    case 0:
+        return ARMCI_GetValueInt(flag, me);
+    case 1:
+        (void)ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &value, flag, 0, me);
+        return value;
+    case 2:
+        (void)ARMCI_Test(NULL);
+        break;
+    case 3:
+        (void)ARMCI_Test(&ended);
+        break;
+    case 4:
+        ARMCI_Fence(me);
+        break;
+    case 5:
+        ARMCI_Lock(0, me);
+        ARMCI_Unlock(0, me);
+        break;
+    }
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+/* A process that only reads its flag sees it. */
+static void flags_by_calls(void)
+{
+    enum { WAYS = 6 };
+    int *flag = (int *)(void *)(all[me] + BYTES - 8);
+    CHECK(ARMCI_Create_mutexes(1) == 0);
+    for (int way = 0; way < WAYS; way++) {
+        __atomic_store_n(flag, 0, __ATOMIC_RELAXED);
+        ARMCI_Barrier();
+        CHECK(ARMCI_PutValueInt(9, all[next] + BYTES - 8, next) == 0);
+        while (look_at_flag(flag, way) != 9)
+            continue;
+        ARMCI_Barrier();
+    }
+    CHECK(ARMCI_Destroy_mutexes() == 0);
+}
+
 /* The flag comes after the data. */
 static void flags(void)
 {
@@ -266,6 +312,7 @@ int main(void)
     if (getenv("COMPAT_BY_MESSAGES") != NULL)
         for (int process = 0; process < count; process++)
             fy_compat.mapped[process] = process == me;
+    fy_compat.all_mapped = fy_compat.all_mapped && getenv("COMPAT_BY_MESSAGES") == NULL;
     CHECK(ARMCI_Malloc((void **)all, BYTES) == 0);
     contiguous();
     strided();
@@ -282,6 +329,7 @@ int main(void)
     groups();
     messages();
     flags();
+    flags_by_calls();
     CHECK(ARMCI_Free(all[me]) == 0);
     ARMCI_Finalize();
     return 0;

@@ -135,6 +135,8 @@ int main(int argc, char **argv)
         armci_msg_igop(&number, 1, "xor");
     else if (is("none"))
         none();
+    else if (is("far_word") && armci_msg_me() == 0)
+        ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &number, (void *)64, 1, 1);
     else if (is("error"))
         ARMCI_Error("the matrix is singular", 5);
     ARMCI_Finalize();
