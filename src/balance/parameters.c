@@ -18,27 +18,13 @@
 
 #define PARAMETER_PREFIX "FERRY_SCHEDULER_"
 
-/* Whether the list `names` contains the name of `entry`, which is NAME=VALUE. */
-static bool is_asked_for(const char *names, const char *entry)
-{
-    size_t length = strcspn(entry, "=");
-    for (const char *at = names; (at = strchr(at, ' ')) != NULL;)
-        if (strncmp(++at, entry, length) == 0 && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
 void fy_parameters_check(ferry_scheduling *s)
 {
-    static const char prefix[] = PARAMETER_PREFIX;
     size_t index = 0;
-    s->plain = fy_env_next(prefix, &index) == NULL;
-    index = 0;
-    for (const char *entry; s->rank == 0 && (entry = fy_env_next(prefix, &index)) != NULL;)
-        if (!is_asked_for(s->asked, entry + sizeof prefix - 1))
-            fy_log(s->f, "warning: %.*s is ignored; parameters of scheduler %s:%s",
-                   (int)strcspn(entry, "="), entry, s->name,
-                   s->asked[0] != '\0' ? s->asked : " none");
+    const fy_bundle *bundle;
+    s->plain = fy_env_next(PARAMETER_PREFIX, &index) == NULL;
+    if (!s->plain && s->rank == 0 && fy_bundle_find(&bundle) == 0)
+        bundle->warn(s->f, (fy_bundle_calls){fy_env_next, fy_log}, s->name, s->asked);
 }
 
 /* Adds a name to `asked`, if `create` runs: a scheduler may read a parameter again later. */

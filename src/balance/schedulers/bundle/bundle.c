@@ -1,6 +1,7 @@
 #include "balance/schedulers/bundle/bundle.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Adds `name` to a list that is `*used` bytes long. */
 static void list_name(char *list, size_t size, size_t *used, const char *name)
@@ -19,6 +20,27 @@ static void list(const ferry_scheduler *const *more, int count, char *out, size_
         list_name(out, size, &used, fy_bundle_schedulers.schedulers[i]->name);
 }
 
+/* Whether the list `names` contains the name of `entry`, which is NAME=VALUE. */
+static bool is_asked_for(const char *names, const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    for (const char *at = names; (at = strchr(at, ' ')) != NULL;)
+        if (strncmp(++at, entry, length) == 0 && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+static void warn(const ferry *f, fy_bundle_calls calls, const char *scheduler, const char *asked)
+{
+    static const char prefix[] = "FERRY_SCHEDULER_";
+    size_t index = 0;
+    for (const char *entry; (entry = calls.next(prefix, &index)) != NULL;)
+        if (!is_asked_for(asked, entry + sizeof prefix - 1))
+            calls.log(f, "warning: %.*s is ignored; parameters of scheduler %s:%s",
+                      (int)strcspn(entry, "="), entry, scheduler,
+                      asked[0] != '\0' ? asked : " none");
+}
+
 const fy_bundle fy_bundle_schedulers = {
     .version = FY_BUNDLE_VERSION,
     .schedulers =
@@ -34,6 +56,7 @@ const fy_bundle fy_bundle_schedulers = {
             &fy_scheduler_inplace,          /* packs and unpacks every object, to test programs */
         },
     .list = list,
+    .warn = warn,
     .misuses =
         {
             [FY_MISUSE_STRANGER] = "scheduler %s moves (to rank %d) or picks object %016llx, which "

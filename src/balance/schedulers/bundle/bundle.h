@@ -27,11 +27,19 @@ typedef enum fy_misuse {
     FY_MISUSES,
 } fy_misuse;
 
+/* Functions of the rank that the bundle calls: fy_env_next and fy_log. */
+typedef struct fy_bundle_calls {
+    const char *(*next)(const char *prefix, size_t *index);
+    void (*log)(const ferry *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+} fy_bundle_calls;
+
 typedef struct fy_bundle {
     uint32_t version;                                     /* first: port/plugin.h */
     const ferry_scheduler *schedulers[FY_BUNDLE_MAX + 1]; /* ended by NULL */
     /* Writes the names of `more` and of the schedulers of the bundle, with commas between. */
     void (*list)(const ferry_scheduler *const *more, int count, char *out, size_t size);
+    /* Warns of the variables FERRY_SCHEDULER_... that the scheduler has not asked for. */
+    void (*warn)(const ferry *f, fy_bundle_calls calls, const char *scheduler, const char *asked);
     /* Formats of lines for the log, here because few jobs need them. Their arguments are the name
      * of the scheduler, a rank, and an object as an unsigned long long. */
     const char *misuses[FY_MISUSES];
