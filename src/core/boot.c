@@ -129,8 +129,9 @@ static int run_rank(ferry *f, const program *p)
 static int run_port_rank(void *arg, fy_port *port)
 {
     const program *p = arg;
-    fy_port_info info;
-    port->ops->transport.query(port, &info);
+    fy_port_info info = {.rank = -1};
+    if (fy_port_check(port) == 0)
+        port->ops->transport.query(port, &info);
     ferry *f;
     if (boot_create(port, &p->options, &f) != 0)
         return failed(info.rank);

@@ -40,9 +40,9 @@
 typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
 typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;
 
-/* A frame. Every field is delivered as it was sent, except words beyond `word_count`. A frame
- * without payload is one cache line on the way. From `handler` on it lies as a ferry_message does,
- * so that a handler gets that part of it without a copy (core/handler.h). */
+/* A frame. Every field is delivered as it was sent, except `block`, `quiet` and the words beyond
+ * `word_count`. A frame without payload is one cache line on the way. From `handler` on it lies as
+ * a ferry_message does, so that a handler gets that part of it without a copy (core/handler.h). */
 typedef struct fy_frame {
     uint32_t op;  /* the sender's operation to acknowledge, 0 for none */
     uint32_t aux; /* belongs to the kind */
@@ -54,7 +54,8 @@ typedef struct fy_frame {
     const void *data; /* delivered 8-byte aligned */
     size_t size_bytes;
     bool block; /* set by the port at delivery: `data` is a block that `deliver` may keep */
-    bool quiet; /* no answer is urgent: on the control lane it need not wake a helper */
+    bool quiet; /* for `send`: no answer is urgent, so on the control lane it need not wake a
+                   helper */
 } fy_frame;
 
 /* Copies the words of a frame one by one. They were just written in that way: a copy of several
@@ -465,8 +466,9 @@ typedef struct fy_port_entry {
 
 #define FY_PORT_SYMBOL "fy_port_table"
 
-/* Checks the versions of the port's tables. FERRY_ELAUNCH with fy_error_set, which names the table:
- * the port was built for another version of Ferry. */
+/* Checks the versions of the port's tables, and that each function is there that must be.
+ * FERRY_ELAUNCH with fy_error_set, which names the table and the function: the port was built for
+ * another version of Ferry, or a function is NULL. */
 int fy_port_check(const fy_port *port);
 
 #endif

@@ -16,6 +16,7 @@ typedef struct tally {
     uint64_t last;    /* KIND_LAST frames, but for those with a word */
     uint64_t tellers; /* these */
     uint64_t told;    /* the sum of their words */
+    uint64_t taken;   /* frames */
     bool leave;       /* take nothing */
     bool check_data;
     int idle_polls; /* in a row, since the last yield */
@@ -39,6 +40,18 @@ void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame);
 /* Tells all others that this rank is done, and waits for the same from them. */
 void fy_tally_meet(tally *t, uint64_t round);
 
+/* Polls one lane with `deliver`, whose context is the tally. The port must return how many frames
+ * were taken. */
+int fy_tally_look(tally *t, fy_lane lane, int budget, fy_deliver *deliver);
+
+/* Says what this rank waits for from now on, for the line of the watchdog. Lends `what` for ever.
+ * Returns what it has waited for before. */
+const char *fy_waits_for(fy_port *port, const char *what);
+
+/* Runs a case with a watchdog: if it takes too long, the process ends with a line for each of its
+ * ranks in the case. */
+void fy_case_run(const char *name, fy_case *run, fy_port *port);
+
 fy_port_info fy_info_of(fy_port *port);
 
 /* Byte `i` of the data of a frame with number `seed`. */
@@ -56,6 +69,6 @@ bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t mos
 __attribute__((format(printf, 2, 3))) void fy_skipped(fy_port *port, const char *format, ...);
 
 fy_case fy_case_alike, fy_case_memory, fy_case_boards, fy_case_keeps, fy_case_changes,
-    fy_case_outlets, fy_case_tells;
+    fy_case_outlets, fy_case_tells, fy_case_whole;
 
 #endif

@@ -1,5 +1,6 @@
-/* Goal: a port whose tables are of another version of Ferry is refused before any of it is called.
- * Method: change one version after another of a copy of the template's tables, and open a rank. */
+/* Goal: a port whose tables are of another version of Ferry, or lack a function, is refused before
+ * any of it is called. Method: change one version or function after another of a copy of the
+ * template's tables, and open a rank. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,9 +48,51 @@ static void test_port_with_a_table_of_another_version_is_refused(void **state)
     fy_template_job_destroy(job);
 }
 
+#define LACKS(TABLE, NAME)                                                                         \
+    do {                                                                                           \
+        wrong = *right;                                                                            \
+        wrong.TABLE.NAME = NULL;                                                                   \
+        port->ops = &wrong;                                                                        \
+        assert_int_equal(fy_rank_create(port, &options, &f), FERRY_ELAUNCH);                       \
+        assert_string_equal(fy_error_text(), "port template: " #TABLE "." #NAME " is NULL");       \
+    } while (0)
+
+static void test_port_without_a_function_is_refused(void **state)
+{
+    (void)state;
+    const ferry_options options = FERRY_OPTIONS_DEFAULTS;
+    ferry *f = NULL;
+    fy_template_job *job = fy_template_job_create(1, 1);
+    fy_port *port;
+    fy_port_ops wrong;
+    assert_non_null(job);
+    assert_int_equal(fy_template_join(job, 0, &port), 0);
+    const fy_port_ops *right = port->ops;
+    LACKS(transport, close);
+    LACKS(transport, query);
+    LACKS(transport, send);
+    LACKS(transport, poll);
+    LACKS(transport, pending);
+    LACKS(transport, wait);
+    LACKS(transport, wake);
+    LACKS(transport, serve);
+    LACKS(host, now);
+    LACKS(host, cpu);
+    LACKS(host, advance);
+    LACKS(host, spawn);
+    LACKS(host, join);
+    LACKS(members, peer);
+    LACKS(diagnosis, doing);
+    LACKS(diagnosis, name_handler);
+    port->ops = right;
+    port->ops->transport.close(port);
+    fy_template_job_destroy(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_port_without_a_function_is_refused),
         cmocka_unit_test(test_port_with_a_table_of_another_version_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

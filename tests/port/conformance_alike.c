@@ -84,6 +84,7 @@ void fy_case_alike(fy_port *port)
         if (number % 3 == 0)
             poll_alike(port, came);
     }
+    fy_waits_for(port, "the last frames of the other rank, on both lanes");
     while (came[FY_DATA].next != came[FY_DATA].goal ||
            came[FY_CONTROL].next != came[FY_CONTROL].goal)
         poll_alike(port, came);

@@ -69,7 +69,9 @@ void fy_case_changes(fy_port *port)
         shut(port, word);
     if (info.rank != 0)
         return;
+    fy_waits_for(port, "send to rank 1, which has left, to say FERRY_EPEER");
     send_in_vain(port, 1);
+    fy_waits_for(port, "peer to say that rank 1 has left, then rank 2");
     while (ops->members.peer(port, 1) != FY_PEER_LEFT)
         ops->transport.wait(port, FY_APP, UINT64_MAX);
     fy_expect(word == NULL || atomic_load_explicit(word, memory_order_relaxed) != before);
@@ -121,8 +123,10 @@ void fy_case_tells(fy_port *port)
         for (int rank = 0; rank < info.ranks; rank++)
             fy_tally_send(&t, FY_DATA, rank, &told);
     }
+    fy_waits_for(port, "the frame of rank 0, which has asked all ranks");
     while (t.tellers == 0)
         fy_tally_poll(&t);
+    fy_waits_for(port, "asked to say that rank 0 asks");
     while (t.told != 0 && !ops->diagnosis.asked(port))
         ops->transport.wait(port, FY_APP, UINT64_MAX);
     if (t.told != 0) {
@@ -130,4 +134,23 @@ void fy_case_tells(fy_port *port)
         fy_expect(!ops->diagnosis.asked(port));
     }
     fy_tally_meet(&t, 2);
+}
+
+/* Goal: the tables and the answer of `query` agree. `fy_port_check`, which runs before each case,
+ * has found the functions that must be there. */
+void fy_case_whole(fy_port *port)
+{
+    const fy_port_ops *ops = port->ops;
+    fy_port_info info = fy_info_of(port);
+    fy_expect(ops->name != NULL);
+    fy_expect(info.ranks >= 1 && info.rank >= 0 && info.rank < info.ranks);
+    fy_expect(info.starting >= 0 && info.starting <= info.ranks);
+    fy_expect(!info.leaves || ops->members.shut != NULL);
+    fy_expect(!info.shares_memory || (ops->heap.send_block != NULL && ops->heap.alloc != NULL));
+    fy_expect((ops->heap.alloc == NULL) == (ops->heap.release == NULL));
+    fy_expect((ops->heap.alloc == NULL) == (ops->heap.owner == NULL));
+    fy_expect((ops->heap.board == NULL) == (ops->heap.rouse == NULL));
+    fy_expect((ops->heap.keep_for == NULL) == (ops->heap.free_gone == NULL));
+    fy_expect((ops->diagnosis.asked == NULL) == (ops->diagnosis.answer == NULL));
+    fy_expect((ops->transport.outlet == NULL) == (ops->transport.follow == NULL));
 }

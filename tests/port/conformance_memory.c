@@ -57,6 +57,7 @@ void fy_case_memory(fy_port *port)
             fy_tally_poll(&t);
         fy_expect(error == 0);
     }
+    fy_waits_for(port, "the blocks of rank 0");
     while (info.rank == 1 && t.last < 2 * BLOCKS)
         port->ops->transport.poll(port, FY_DATA, 16, use_block, &t);
     char outside;
@@ -67,13 +68,21 @@ void fy_case_memory(fy_port *port)
     fy_tally_meet(&t, 1);
 }
 
-/* The word of this rank's board that rank 0 sets, and this rank's word that says that it sleeps. */
+/* The word of this rank's board that another sets, and this rank's word that says that it sleeps.
+ */
 typedef struct board_watch {
     fy_lookout lookout;
     _Atomic uint64_t *own;
 } board_watch;
 
-enum { WORD_SET, WORD_SLEEPS };
+enum { WORD_SET, WORD_SLEEPS, WORD_AWAKE };
+
+/* Waits for a word of a board without sleep, as nobody wakes this rank for it. */
+static void watch_word(fy_port *port, const _Atomic uint64_t *word)
+{
+    while (*word == 0)
+        port->ops->transport.wait(port, FY_APP, port->ops->host.now(port) + 100000);
+}
 
 static bool is_set(fy_lookout *lookout, bool sleeps)
 {
@@ -83,7 +92,7 @@ static bool is_set(fy_lookout *lookout, bool sleeps)
     return w->own[WORD_SET] != 0;
 }
 
-/* As fy_case_boards waits, but rank 0 rouses only a rank that has said that it sleeps. */
+/* As fy_case_boards waits, but the other rank rouses only a rank that has said that it sleeps. */
 static void wait_with_lookout(fy_port *port, _Atomic uint64_t *own)
 {
     board_watch w = {.lookout = {is_set}, .own = own};
@@ -93,13 +102,60 @@ static void wait_with_lookout(fy_port *port, _Atomic uint64_t *own)
     }
 }
 
+/* The first rank of a node writes on the boards of the others, which sleep, and wakes them. */
+static void wake_others(fy_port *port, const fy_port_info *info)
+{
+    const uint64_t end_ns = port->ops->host.now(port) + 5000000; /* they fall asleep */
+    while (port->ops->host.now(port) < end_ns) {
+    }
+    for (int rank = info->rank + 1; rank < info->ranks; rank++) {
+        _Atomic uint64_t *board = port->ops->heap.board(port, rank);
+        if (board == NULL)
+            continue;
+        board[WORD_SET] = 1;
+        if (port->ops->heap.await == NULL || board[WORD_SLEEPS] != 0)
+            port->ops->heap.rouse(port, rank);
+    }
+    fy_waits_for(port, "the others to wake, which it has roused");
+    for (int rank = info->rank + 1; rank < info->ranks; rank++)
+        if (port->ops->heap.board(port, rank) != NULL)
+            watch_word(port, (_Atomic uint64_t *)port->ops->heap.board(port, rank) + WORD_AWAKE);
+}
+
+static void wait_for_board(fy_port *port, _Atomic uint64_t *own)
+{
+    fy_waits_for(port, "its wait to end: a rank writes on its board, then calls rouse");
+    if (port->ops->heap.await != NULL)
+        wait_with_lookout(port, own);
+    while (own[WORD_SET] == 0)
+        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+    own[WORD_AWAKE] = 1;
+}
+
+/* Meets the others. No frame comes to a rank that may still sleep. */
+static void meet_when_awake(tally *t)
+{
+    const fy_frame awake = {.kind = KIND_LAST, .word_count = 1};
+    fy_port_info info = fy_info_of(t->port);
+    if (info.rank != 0)
+        fy_tally_send(t, FY_DATA, 0, &awake);
+    fy_waits_for(t->port, "a frame that says that all ranks are awake");
+    while (t->tellers < (info.rank == 0 ? (uint64_t)(info.ranks - 1) : 1))
+        fy_tally_poll(t);
+    for (int rank = 1; rank < info.ranks && info.rank == 0; rank++)
+        fy_tally_send(t, FY_DATA, rank, &awake);
+    fy_tally_meet(t, 2);
+}
+
 /* Goal: the ranks of a node see each other's boards, empty at first, and wake each other. Method:
- * each writes the last word of its own; then rank 0 writes on those of the others, who sleep. */
+ * each writes the last word of its own; then the first rank of a node writes on those of the
+ * others, who sleep. */
 void fy_case_boards(fy_port *port)
 {
     enum { LAST = FY_BOARD_BYTES / 8 - 1 };
     tally t = {.port = port};
     fy_port_info info = fy_info_of(port);
+    int first = info.rank;
     if (port->ops->heap.board == NULL) {
         fy_skipped(port, "the port has no boards");
         return;
@@ -108,20 +164,16 @@ void fy_case_boards(fy_port *port)
     fy_expect(own != NULL && own[0] == 0 && own[LAST] == 0);
     own[LAST] = (uint64_t)info.rank + 100;
     fy_tally_meet(&t, 1);
-    for (int rank = 0; rank < info.ranks; rank++) {
+    for (int rank = info.ranks - 1; rank >= 0; rank--) {
         _Atomic uint64_t *board = port->ops->heap.board(port, rank);
         fy_expect(board == NULL || board[LAST] == (uint64_t)rank + 100);
-        if (info.rank != 0 || rank == 0 || board == NULL)
-            continue;
-        board[WORD_SET] = 1;
-        if (port->ops->heap.await == NULL || board[WORD_SLEEPS] != 0)
-            port->ops->heap.rouse(port, rank);
+        first = board != NULL && rank < first ? rank : first;
     }
-    if (info.rank != 0 && port->ops->heap.await != NULL && port->ops->heap.board(port, 0) != NULL)
-        wait_with_lookout(port, own);
-    while (info.rank != 0 && port->ops->heap.board(port, 0) != NULL && own[0] == 0)
-        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
-    fy_tally_meet(&t, 2);
+    if (info.rank == first)
+        wake_others(port, &info);
+    else
+        wait_for_board(port, own);
+    meet_when_awake(&t);
 }
 
 /* Rank 0 of fy_case_keeps, when rank 1 has left: its block is `theirs`. */
@@ -173,6 +225,7 @@ void fy_case_keeps(fy_port *port)
     fy_expect(port->ops->heap.keep_for(port, kept[0], 1) == 0);
     fy_expect(port->ops->heap.keep_for(port, kept[0] + 8, 1) == FERRY_EINVAL);
     fy_expect(port->ops->heap.keep_for(port, &outside, 1) == FERRY_EINVAL);
+    fy_waits_for(port, "the address of a block of rank 1, then the end of rank 1");
     while (theirs == 0)
         port->ops->transport.poll(port, FY_DATA, 16, take_address, &theirs);
     while (port->ops->members.peer(port, 1) != FY_PEER_LEFT)

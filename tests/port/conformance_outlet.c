@@ -48,6 +48,7 @@ static void mix(tally *t)
             else
                 fy_tally_send(t, FY_DATA, rank, &frame);
         }
+    fy_waits_for(port, "the last frames of all ranks");
     while (t->count[FY_DATA] < FRAMES * (uint64_t)info.ranks)
         fy_tally_poll(t);
     if (port->ops->transport.outlet != NULL && info.shares_memory)
@@ -62,6 +63,7 @@ static void go_round(tally *t)
     fy_port *port = t->port;
     fy_port_info info = fy_info_of(port);
     int next = (info.rank + 1) % info.ranks, before = (info.rank + info.ranks - 1) % info.ranks;
+    fy_waits_for(port, "a frame that goes round: wait does not end when it comes");
     for (uint64_t number = FRAMES; number < FRAMES + ROUNDS; number++) {
         while (info.rank != 0 && t->next[FY_DATA][before] == number)
             fy_tally_wait(t);

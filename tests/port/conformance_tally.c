@@ -35,6 +35,7 @@ fy_verdict fy_tally_take(void *context, int source, const fy_frame *frame)
     tally *t = context;
     if (t->leave)
         return FY_LEAVE;
+    t->taken++;
     if (frame->kind == KIND_LAST) {
         bool tells = frame->word_count > 0;
         t->last += !tells;
@@ -72,12 +73,20 @@ fy_frame fy_tally_frame(uint64_t number, fy_lane lane)
     };
 }
 
+int fy_tally_look(tally *t, fy_lane lane, int budget, fy_deliver *deliver)
+{
+    uint64_t before = t->taken;
+    int taken = t->port->ops->transport.poll(t->port, lane, budget, deliver, t);
+    fy_expect(taken >= 0 && taken <= budget && (uint64_t)taken == t->taken - before);
+    return taken;
+}
+
 /* Lets others compute if nothing comes for a while: there may be more ranks than processors. */
 void fy_tally_poll(tally *t)
 {
     enum { IDLE_POLLS = 16 };
-    int taken = t->port->ops->transport.poll(t->port, FY_CONTROL, 16, fy_tally_take, t);
-    taken += t->port->ops->transport.poll(t->port, FY_DATA, 16, fy_tally_take, t);
+    int taken = fy_tally_look(t, FY_CONTROL, 16, fy_tally_take);
+    taken += fy_tally_look(t, FY_DATA, 16, fy_tally_take);
     t->idle_polls = taken == 0 ? t->idle_polls + 1 : 0;
     if (t->idle_polls >= IDLE_POLLS) {
         t->idle_polls = 0;
@@ -95,10 +104,14 @@ void fy_tally_wait(tally *t)
 
 void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame)
 {
-    int error;
-    while ((error = t->port->ops->transport.send(t->port, FY_APP, lane, rank, frame)) ==
-           FERRY_EAGAIN)
-        fy_tally_poll(t);
+    int error = t->port->ops->transport.send(t->port, FY_APP, lane, rank, frame);
+    if (error == FERRY_EAGAIN) {
+        const char *before = fy_waits_for(t->port, "room for a frame that it sends");
+        while ((error = t->port->ops->transport.send(t->port, FY_APP, lane, rank, frame)) ==
+               FERRY_EAGAIN)
+            fy_tally_poll(t);
+        fy_waits_for(t->port, before);
+    }
     fy_expect(error == 0);
 }
 
@@ -109,8 +122,10 @@ void fy_tally_meet(tally *t, uint64_t round)
     for (int rank = 0; rank < info.ranks; rank++)
         if (rank != info.rank)
             fy_tally_send(t, FY_DATA, rank, &last);
+    const char *before = fy_waits_for(t->port, "a frame of each other rank, which says it is done");
     while (t->last < round * (uint64_t)(info.ranks - 1))
         fy_tally_poll(t);
+    fy_waits_for(t->port, before);
 }
 
 bool fy_is_late(fy_port *port, uint64_t start_ns)

@@ -53,7 +53,9 @@ static int find_named(const char *name, const fy_port_entry **out)
     snprintf(plugin, sizeof(plugin), "port-%s", name);
     if (fy_plugin_open(plugin, FY_PORT_SYMBOL, FY_PORT_VERSION, false, &table) == 0) {
         *out = table;
-        return 0;
+        return (*out)->run != NULL || (*out)->open != NULL
+                   ? 0
+                   : fy_error_set(FERRY_ELAUNCH, "port %s has neither run nor open", name);
     }
     snprintf(reason, sizeof(reason), "%s", fy_error_text());
     return fy_error_set(
