@@ -193,7 +193,7 @@ void fy_collective_look_lost(ferry *f, fy_collective *c);
 
 /* For error texts (collective_text.c). fy_call_describe writes that a rank made the call, with what
  * ranks must agree upon. fy_collective_fail: as fy_fail, of call `number` of `group`. */
-enum { FY_CALL_TEXT = 96 };
+enum { FY_CALL_TEXT = 128 };
 const char *fy_call_name(const fy_collective_call *call);
 void fy_call_describe(const fy_collective_call *call, char *text, size_t size);
 __attribute__((format(printf, 5, 6))) int fy_collective_fail(ferry *f, const fy_group *group,

@@ -39,8 +39,8 @@ void fy_call_describe(const fy_collective_call *call, char *text, size_t size)
     int length = snprintf(text, size, "called %s", fy_call_name(call));
     if (fy_collective_flags(call->what) & FY_COMBINES)
         length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
-                           reduction <= FERRY_XOR ? reductions[reduction] : "own",
-                           type <= FERRY_BYTE ? types[type] : "own");
+                           reduction <= FERRY_XOR ? reductions[reduction] : "program's operation",
+                           type <= FERRY_BYTE ? types[type] : "program's values");
     if (kind != FERRY_BARRIER && (fy_collective_flags(call->what) & FY_VARIES) == 0)
         length += snprintf(text + length, size - (size_t)length, " of %" PRIu64 " bytes",
                            call->size_bytes);
