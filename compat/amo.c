@@ -8,7 +8,8 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
 {
     char *remote;
     if (((uintptr_t)dest & (bytes - 1)) != 0)
-        fy_compat_fail("atomic operation at %p; expected a multiple of %zu", dest, bytes);
+        fy_compat_fail("%s: the address is %p; expected a multiple of %zu", fy_compat.call, dest,
+                       bytes);
     bool mapped = fy_shmem_locate(dest, bytes, pe, &remote);
     if (mapped)
         fy_shmem_poll_for(dest, pe);
@@ -43,22 +44,27 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
     WORDS(NAME, TYPE)                                                                              \
     TYPE shmem_##NAME##_atomic_fetch(const TYPE *source, int pe)                                   \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         return update_##NAME(FERRY_FETCH_OR, source, 0, 0, pe);                                    \
     }                                                                                              \
     void shmem_##NAME##_atomic_fetch_nbi(TYPE *fetch, const TYPE *source, int pe)                  \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         *fetch = shmem_##NAME##_atomic_fetch(source, pe);                                          \
     }                                                                                              \
     void shmem_##NAME##_atomic_set(TYPE *dest, TYPE value, int pe)                                 \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         update_##NAME(FERRY_SWAP, dest, value, 0, pe);                                             \
     }                                                                                              \
     TYPE shmem_##NAME##_atomic_swap(TYPE *dest, TYPE value, int pe)                                \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         return update_##NAME(FERRY_SWAP, dest, value, 0, pe);                                      \
     }                                                                                              \
     void shmem_##NAME##_atomic_swap_nbi(TYPE *fetch, TYPE *dest, TYPE value, int pe)               \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         *fetch = shmem_##NAME##_atomic_swap(dest, value, pe);                                      \
     }
 SHMEM_SWAP_TYPES(SWAPS)
@@ -66,10 +72,12 @@ SHMEM_SWAP_TYPES(SWAPS)
 #define FETCHES(NAME, TYPE, WORD, VERB)                                                            \
     TYPE shmem_##NAME##_atomic_fetch_##WORD(TYPE *dest, TYPE value, int pe)                        \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         return update_##NAME(VERB, dest, value, 0, pe);                                            \
     }                                                                                              \
     void shmem_##NAME##_atomic_fetch_##WORD##_nbi(TYPE *fetch, TYPE *dest, TYPE value, int pe)     \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         *fetch = update_##NAME(VERB, dest, value, 0, pe);                                          \
     }                                                                                              \
     void shmem_##NAME##_atomic_##WORD(TYPE *dest, TYPE value, int pe)                              \
@@ -81,23 +89,28 @@ SHMEM_SWAP_TYPES(SWAPS)
     FETCHES(NAME, TYPE, add, FERRY_FETCH_ADD)                                                      \
     TYPE shmem_##NAME##_atomic_compare_swap(TYPE *dest, TYPE cond, TYPE value, int pe)             \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         return update_##NAME(FERRY_COMPARE_SWAP, dest, value, cond, pe);                           \
     }                                                                                              \
     void shmem_##NAME##_atomic_compare_swap_nbi(TYPE *fetch, TYPE *dest, TYPE cond, TYPE value,    \
                                                 int pe)                                            \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         *fetch = update_##NAME(FERRY_COMPARE_SWAP, dest, value, cond, pe);                         \
     }                                                                                              \
     TYPE shmem_##NAME##_atomic_fetch_inc(TYPE *dest, int pe)                                       \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         return update_##NAME(FERRY_FETCH_ADD, dest, 1, 0, pe);                                     \
     }                                                                                              \
     void shmem_##NAME##_atomic_fetch_inc_nbi(TYPE *fetch, TYPE *dest, int pe)                      \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         *fetch = update_##NAME(FERRY_FETCH_ADD, dest, 1, 0, pe);                                   \
     }                                                                                              \
     void shmem_##NAME##_atomic_inc(TYPE *dest, int pe)                                             \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         update_##NAME(FERRY_FETCH_ADD, dest, 1, 0, pe);                                            \
     }
 SHMEM_ATOMIC_TYPES(INTEGERS)

@@ -125,6 +125,8 @@ static void add_block(void *arg, const char *source, char *target, size_t bytes)
                        "%zu",
                        m->call, bytes, (void *)target, m->type->bytes, m->type->word_bytes);
     bool mapped = fy_armci_is_mapped(m->process);
+    if (bytes > 0)
+        fy_armci_remote_check(m->call, m->process, target, bytes);
     char part[PART_BYTES];
     for (size_t at = 0, now; at < bytes; at += now) {
         now = bytes - at;

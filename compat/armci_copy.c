@@ -78,6 +78,20 @@ static void await(const transfer *how, const bool *submitted, armci_hdl_t *handl
         fy_compat_turn(&turns);
 }
 
+/* Ends the job if the remote side of the blocks is not memory of the process. */
+static void check_remote(const transfer *how, const fy_armci_blocks *b)
+{
+    const char *first = how->put ? b->target : b->source;
+    const int *strides = how->put ? b->target_strides : b->source_strides;
+    size_t size_bytes = (size_t)b->count[0];
+    for (int i = 0; i < b->levels; i++) {
+        ptrdiff_t span = (ptrdiff_t)strides[i] * (b->count[i + 1] - 1);
+        first += span < 0 ? span : 0;
+        size_bytes += (size_t)(span < 0 ? -span : span);
+    }
+    fy_armci_remote_check(how->call, how->process, first, size_bytes);
+}
+
 static int copy_strided(const transfer *how, const fy_armci_blocks *b)
 {
     ferry_stride strides[ARMCI_MAX_STRIDE_LEVEL];
@@ -88,6 +102,7 @@ static int copy_strided(const transfer *how, const fy_armci_blocks *b)
     if (!fy_armci_blocks_check(how->call, b))
         return 0;
     if (fy_armci_is_mapped(how->process)) {
+        check_remote(how, b);
         if (!how->put)
             fy_armci_poll();
         fy_armci_blocks_each(b, copy_block, NULL);
@@ -155,6 +170,10 @@ static int copy_vector(const transfer *how, const armci_giov_t *iov, int count)
     for (int i = 0; i < count; i++)
         for (int k = 0; k < iov[i].ptr_array_len; k++) {
             if (mapped)
+                fy_armci_remote_check(how->call, how->process,
+                                      how->put ? iov[i].dst_ptr_array[k] : iov[i].src_ptr_array[k],
+                                      (size_t)iov[i].bytes);
+            if (mapped)
                 memmove(iov[i].dst_ptr_array[k], iov[i].src_ptr_array[k], (size_t)iov[i].bytes);
             else
                 pieces[used++] = (ferry_piece){iov[i].dst_ptr_array[k], iov[i].src_ptr_array[k],
@@ -176,7 +195,12 @@ static int copy_vector(const transfer *how, const armci_giov_t *iov, int count)
 
 void ARMCI_Copy(const void *source, void *target, int bytes)
 {
-    memmove(target, source, fy_armci_number("ARMCI_Copy", bytes, "bytes"));
+    size_t size_bytes = fy_armci_number("ARMCI_Copy", bytes, "bytes");
+    if (size_bytes == 0)
+        return;
+    fy_armci_address_check("ARMCI_Copy", source, "source");
+    fy_armci_address_check("ARMCI_Copy", target, "target");
+    memmove(target, source, size_bytes);
 }
 
 /* Defines a call without a handle, and the one with a handle. */

@@ -69,9 +69,11 @@ int ARMCI_Finalize(void)
 {
     if (!fy_armci.open)
         return 0;
+    fy_armci_mutexes_unlock();
     ARMCI_Barrier();
     fy_armci_mutexes_free();
     free(fy_armci.unfinished);
+    free(fy_armci.ranges);
     memset(&fy_armci, 0, sizeof(fy_armci));
     fy_compat_close("ARMCI_Finalize");
     return 0;
@@ -164,6 +166,9 @@ void ARMCI_Group_create_child(int count, int *processes, ARMCI_Group *group,
     if (count > 0)
         fy_armci_address_check(call, processes, "list of processes");
     for (int i = 0; i < count; i++) {
+        for (int k = 0; k < i; k++)
+            if (processes[k] == processes[i])
+                fy_compat_fail("%s: process %d is named twice", call, processes[i]);
         ranks[i] = ferry_group_rank(fy_compat.f, from, processes[i]);
         if (ranks[i] < 0)
             fy_compat_fail("%s: process %d is not in the parent (it has 0..%d)", call, processes[i],
@@ -203,22 +208,46 @@ void ARMCI_Group_free(ARMCI_Group *group)
 
 /* Memory. */
 
-int ARMCI_Malloc_group(void *addresses[], armci_size_t bytes, const ARMCI_Group *group)
+/* A block of a process. */
+typedef struct block {
+    void *base;
+    size_t size_bytes;
+} block;
+
+/* Gathers the blocks of the members of a group, and returns them; the caller frees them. No process
+ * returns before all have called it. */
+static block *gather_blocks(const char *call, ferry_group *members, block own)
 {
-    void *own = NULL;
-    ferry_group *members = fy_armci_group("ARMCI_Malloc", group);
-    if (bytes < 0)
-        fy_compat_fail("ARMCI_Malloc: %ld bytes; expected 0 or more", bytes);
-    if (bytes > 0)
-        fy_compat_check("ARMCI_Malloc", ferry_alloc(fy_compat.f, (size_t)bytes, &own));
+    size_t count = (size_t)ferry_group_count(fy_compat.f, members);
+    block *all = fy_compat_need(call, calloc(count, sizeof(*all)));
     const ferry_collective what = {.size = sizeof(what),
                                    .kind = FERRY_ALLGATHER,
                                    .in = &own,
-                                   .out = addresses,
+                                   .out = all,
                                    .count = 1,
                                    .value_bytes = sizeof(own),
                                    .group = members};
-    fy_compat_check("ARMCI_Malloc", ferry_collective_run(fy_compat.f, &what));
+    fy_compat_check(call, ferry_collective_run(fy_compat.f, &what));
+    return all;
+}
+
+int ARMCI_Malloc_group(void *addresses[], armci_size_t bytes, const ARMCI_Group *group)
+{
+    static const char call[] = "ARMCI_Malloc";
+    ferry_group *members = fy_armci_group(call, group);
+    if (bytes < 0)
+        fy_compat_fail("ARMCI_Malloc: %ld bytes; expected 0 or more", bytes);
+    fy_armci_address_check(call, (void *)addresses, "array of addresses");
+    block own = {.size_bytes = (size_t)bytes};
+    if (bytes > 0)
+        fy_compat_check(call, ferry_alloc(fy_compat.f, own.size_bytes, &own.base));
+    block *all = gather_blocks(call, members, own);
+    for (int i = 0; i < ferry_group_count(fy_compat.f, members); i++) {
+        addresses[i] = all[i].base;
+        fy_armci_range_add(call, ferry_group_rank(fy_compat.f, members, i), all[i].base,
+                           all[i].size_bytes);
+    }
+    free(all);
     return 0;
 }
 
@@ -229,10 +258,14 @@ int ARMCI_Malloc(void *addresses[], armci_size_t bytes)
 
 int ARMCI_Free_group(void *address, const ARMCI_Group *group)
 {
-    fy_armci_check("ARMCI_Free", 0);
+    static const char call[] = "ARMCI_Free";
+    ferry_group *members = fy_armci_group(call, group);
     ARMCI_AllFence();
-    armci_msg_group_barrier(group);
-    fy_compat_check("ARMCI_Free", ferry_free(fy_compat.f, address));
+    block *all = gather_blocks(call, members, (block){.base = address});
+    for (int i = 0; i < ferry_group_count(fy_compat.f, members); i++)
+        fy_armci_range_remove(all[i].base);
+    free(all);
+    fy_compat_check(call, ferry_free(fy_compat.f, address));
     return 0;
 }
 

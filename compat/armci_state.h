@@ -12,15 +12,25 @@
 #include "armci.h"
 #include "common.h"
 
+/* Memory of ARMCI_Malloc of another process, which is mapped here. */
+typedef struct fy_armci_range {
+    uintptr_t base;
+    size_t size_bytes;
+    int process;
+} fy_armci_range;
+
 typedef struct fy_armci_state {
     bool open;
     ferry_handler accumulate;
-    unsigned *unfinished; /* by process: operations by messages that have not ended */
-    unsigned total;       /* the sum of `unfinished` */
-    unsigned looks;       /* `turns` for fy_compat_turn, in fy_armci_poll */
-    ferry_group *group;   /* the default group; NULL: all processes */
-    uint64_t **mutexes;   /* by process; NULL: there are no mutexes */
-    int *mutex_counts;    /* by process */
+    unsigned *unfinished;   /* by process: operations by messages that have not ended */
+    unsigned total;         /* the sum of `unfinished` */
+    unsigned looks;         /* `turns` for fy_compat_turn, in fy_armci_poll */
+    ferry_group *group;     /* the default group; NULL: all processes */
+    uint64_t **mutexes;     /* by process; NULL: there are no mutexes */
+    int *mutex_counts;      /* by process */
+    fy_armci_range *ranges; /* by address */
+    size_t range_count, range_room;
+    size_t range_last; /* the one that was asked for last */
 } fy_armci_state;
 
 extern fy_armci_state fy_armci;
@@ -47,6 +57,13 @@ ferry_group *fy_armci_group(const char *call, const ARMCI_Group *group);
 void fy_armci_poll(void);
 /* Whether the memory of `process` is mapped in this process. */
 bool fy_armci_is_mapped(int process);
+
+/* Ends the job if the memory of `process` is mapped here and [address, address + size_bytes) is not
+ * all of one block that it has from ARMCI_Malloc. Memory of this process itself is not checked. */
+void fy_armci_remote_check(const char *call, int process, const void *address, size_t size_bytes);
+/* Notes that `process` has got a block, or that it gives the block at `base` back. */
+void fy_armci_range_add(const char *call, int process, const void *base, size_t size_bytes);
+void fy_armci_range_remove(const void *base);
 
 /* Makes the record and the track of an operation. `handle` may be NULL. `data_bytes`: size of its
  * `data`. */
@@ -75,5 +92,7 @@ void fy_armci_blocks_each(const fy_armci_blocks *blocks, fy_armci_block_fn *fn, 
 /* Registers the handler of accumulates. */
 void fy_armci_accumulate_begin(void);
 void fy_armci_mutexes_free(void);
+/* Gives back the mutexes that this process holds. */
+void fy_armci_mutexes_unlock(void);
 
 #endif

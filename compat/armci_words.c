@@ -26,6 +26,8 @@ int ARMCI_Rmw(int verb, void *old, void *target, int value, int process)
         fy_compat_fail("ARMCI_Rmw: verb %d; expected ARMCI_FETCH_AND_ADD to ARMCI_SWAP_LONG", verb);
     fy_armci_address_check("ARMCI_Rmw", target, "target");
     fy_armci_address_check("ARMCI_Rmw", old, "place of the old value");
+    fy_compat.call = "ARMCI_Rmw";
+    fy_armci_remote_check("ARMCI_Rmw", process, target, bytes);
     if ((uintptr_t)target % bytes != 0)
         fy_compat_fail("ARMCI_Rmw at %p; expected a multiple of %zu", target, bytes);
     if (adds)
@@ -76,8 +78,14 @@ void fy_armci_mutexes_free(void)
 int ARMCI_Destroy_mutexes(void)
 {
     fy_armci_check("ARMCI_Destroy_mutexes", 0);
+    int process;
+    const void *held = fy_compat_held(&process);
     if (fy_armci.mutexes == NULL)
         fy_compat_fail("ARMCI_Destroy_mutexes: there are none");
+    if (held != NULL)
+        fy_compat_fail("ARMCI_Destroy_mutexes: process %d holds mutex %d of process %d",
+                       fy_compat.me,
+                       (int)(((const uint64_t *)held - fy_armci.mutexes[process]) / 2), process);
     ARMCI_Barrier();
     fy_armci_mutexes_free();
     return 0;
@@ -95,6 +103,8 @@ static uint64_t *mutex_at(const char *call, int mutex, int process)
 void ARMCI_Lock(int mutex, int process)
 {
     uint64_t *words = mutex_at("ARMCI_Lock", mutex, process);
+    fy_compat.call = "ARMCI_Lock";
+    fy_compat_want("ARMCI_Lock", words, process);
     uint64_t ticket = update(FERRY_FETCH_ADD, words, sizeof(*words), 1, process);
     unsigned turns = 0;
     while (update(FERRY_FETCH_ADD, words + 1, sizeof(*words), 0, process) != ticket)
@@ -102,10 +112,21 @@ void ARMCI_Lock(int mutex, int process)
     fy_compat_hold("ARMCI_Lock", words, process);
 }
 
-void ARMCI_Unlock(int mutex, int process)
+static void unlock(uint64_t *words, int process)
 {
-    uint64_t *words = mutex_at("ARMCI_Unlock", mutex, process);
     fy_compat_release("ARMCI_Unlock", words, process);
     ARMCI_AllFence();
     (void)update(FERRY_FETCH_ADD, words + 1, sizeof(*words), 1, process);
+}
+
+void ARMCI_Unlock(int mutex, int process)
+{
+    unlock(mutex_at("ARMCI_Unlock", mutex, process), process);
+}
+
+void fy_armci_mutexes_unlock(void)
+{
+    int process;
+    for (const void *held; (held = fy_compat_held(&process)) != NULL;)
+        unlock((uint64_t *)(uintptr_t)held, process);
 }

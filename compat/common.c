@@ -44,6 +44,24 @@ typedef struct fy_compat_lock {
     int rank;
 } fy_compat_lock;
 
+void fy_compat_want(const char *call, const void *lock, int rank)
+{
+    const fy_compat_lock *held = fy_compat.held;
+    while (held != NULL && (held->at != lock || held->rank != rank))
+        held = held->next;
+    if (held != NULL)
+        fy_compat_fail("%s: process %d holds the lock at %p of process %d already", call,
+                       fy_compat.me, lock, rank);
+}
+
+const void *fy_compat_held(int *rank)
+{
+    if (fy_compat.held == NULL)
+        return NULL;
+    *rank = fy_compat.held->rank;
+    return fy_compat.held->at;
+}
+
 void fy_compat_hold(const char *call, const void *lock, int rank)
 {
     fy_compat_lock *held = fy_compat_need(call, malloc(sizeof(*held)));
@@ -173,10 +191,15 @@ static uint32_t update_half_here(ferry_atomic_verb verb, uint32_t *word, uint32_
     return old;
 }
 
+static const char *caller(void)
+{
+    return fy_compat.call != NULL ? fy_compat.call : "atomic operation";
+}
+
 static uint64_t update_there(const ferry_atomic *what, int pe)
 {
     uint64_t old = 0;
-    fy_compat_check("atomic operation", ferry_atomic_update(fy_compat.f, pe, what, &old, NULL));
+    fy_compat_check(caller(), ferry_atomic_update(fy_compat.f, pe, what, &old, NULL));
     return old;
 }
 
@@ -212,7 +235,7 @@ static uint32_t update_half_there(ferry_atomic_verb verb, const char *remote, ui
                                    .word_count = 4,
                                    .words = {(uintptr_t)remote, verb, operand, expected}};
     fy_compat.half_has_come = false;
-    fy_compat_check("atomic operation", ferry_request_send(fy_compat.f, pe, &message, NULL));
+    fy_compat_check(caller(), ferry_request_send(fy_compat.f, pe, &message, NULL));
     while (!fy_compat.half_has_come)
         fy_compat_turn(&turns);
     if (fy_compat.half_is_none)

@@ -18,6 +18,7 @@ typedef struct fy_compat_state {
     bool half_has_come;                   /* the answer to change_half: then `half` is set */
     bool half_is_none;                    /* that answer: others may not reach the word */
     uint32_t half;
+    const char *call;            /* the routine that the program has called last; may be NULL */
     struct fy_compat_lock *held; /* the locks that this process holds, the last taken first */
 } fy_compat_state;
 
@@ -33,6 +34,10 @@ void *fy_compat_need(const char *call, void *memory);
  * them. */
 void fy_compat_turn(unsigned *turns);
 
+/* Ends the job if this process holds the lock at `lock` on `rank`, which it would wait for. */
+void fy_compat_want(const char *call, const void *lock, int rank);
+/* The lock that this process has taken last, and still holds, and its rank; NULL: none. */
+const void *fy_compat_held(int *rank);
 /* Notes that this process has taken the lock at `lock` on `rank`. */
 void fy_compat_hold(const char *call, const void *lock, int rank);
 /* Notes that it gives the lock back. Ends the job if it does not hold the lock. */

@@ -6,6 +6,7 @@
 
 int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx)
 {
+    FY_SHMEM_CALL();
     ferry_group *group;
     *ctx = SHMEM_CTX_INVALID;
     if (!fy_shmem_team_group(team, &group))
@@ -42,6 +43,7 @@ void shmem_ctx_destroy(shmem_ctx_t ctx)
 
 int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team)
 {
+    FY_SHMEM_CALL();
     *team = ctx == SHMEM_CTX_INVALID ? SHMEM_TEAM_INVALID : team_of(ctx);
     return ctx == SHMEM_CTX_INVALID ? -1 : 0;
 }
@@ -65,7 +67,8 @@ int fy_shmem_ctx_pe(shmem_ctx_t ctx, int pe)
         return pe;
     int rank = shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
     if (rank < 0)
-        fy_compat_fail("PE %d does not exist (the context's team has PEs 0..%d)", pe,
-                       shmem_team_n_pes(team) - 1);
+        fy_compat_fail("a call with a context: PE %d does not exist (the context's team has PEs "
+                       "0..%d)",
+                       pe, shmem_team_n_pes(team) - 1);
     return rank;
 }

@@ -10,6 +10,8 @@ enum { ALIGNMENT = 64 };
 static void insert(size_t at, const fy_shmem_block *block)
 {
     fy_shmem_state *s = &fy_shmem_pe;
+    if (!block->used && at < s->free_from)
+        s->free_from = at;
     if (s->block_count == s->block_room) {
         size_t room = s->block_room == 0 ? 64 : 2 * s->block_room;
         fy_shmem_block *blocks = realloc(s->blocks, room * sizeof(*blocks));
@@ -58,7 +60,9 @@ static void *take(size_t alignment, size_t size_bytes)
     if (size_bytes == 0 || size_bytes > s->heap_bytes)
         return NULL;
     size_bytes = (size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    for (size_t i = 0; i < s->block_count; i++) {
+    while (s->free_from < s->block_count && s->blocks[s->free_from].used)
+        s->free_from++;
+    for (size_t i = s->free_from; i < s->block_count; i++) {
         const fy_shmem_block *block = &s->blocks[i];
         size_t offset = (block->offset + alignment - 1) / alignment * alignment;
         size_t gap = offset - block->offset;
@@ -70,12 +74,21 @@ static void *take(size_t alignment, size_t size_bytes)
     return NULL;
 }
 
+/* The blocks lie in the order of their offsets. */
 static size_t find(const void *address)
 {
     const fy_shmem_state *s = &fy_shmem_pe;
-    for (size_t i = 0; i < s->block_count; i++)
-        if (s->blocks[i].used && s->heap + s->blocks[i].offset == (const char *)address)
-            return i;
+    size_t low = 0, high = s->block_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const fy_shmem_block *block = &s->blocks[middle];
+        if (block->used && s->heap + block->offset == (const char *)address)
+            return middle;
+        if ((uintptr_t)(s->heap + block->offset) < (uintptr_t)address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     fy_compat_fail("shmem_free: %p is not from shmem_malloc, or was freed before", address);
 }
 
@@ -90,8 +103,9 @@ static void give_back(const void *address)
     }
     if (at > 0 && !s->blocks[at - 1].used) {
         s->blocks[at - 1].size_bytes += s->blocks[at].size_bytes;
-        erase(at);
+        erase(at--);
     }
+    s->free_from = at < s->free_from ? at : s->free_from;
 }
 
 void *shmem_malloc(size_t size)

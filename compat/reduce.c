@@ -14,6 +14,7 @@
     int shmem_##NAME##_##VERB##_reduce(shmem_team_t team, TYPE *dest, const TYPE *source,          \
                                        size_t nreduce)                                             \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         return fy_shmem_reduce(team, dest, source, nreduce, sizeof(TYPE), VERB##_of_##NAME);       \
     }
 

@@ -34,7 +34,8 @@ bool fy_shmem_is_symmetric(const void *address, size_t size_bytes)
 void fy_shmem_check(void)
 {
     if (fy_shmem_pe.heap == NULL)
-        fy_compat_fail("a call before shmem_init or after shmem_finalize");
+        fy_compat_fail("%s: a call before shmem_init or after shmem_finalize",
+                       fy_compat.call != NULL ? fy_compat.call : "shmem");
 }
 
 void fy_shmem_too_many(const char *call, size_t count)
@@ -47,11 +48,12 @@ bool fy_shmem_locate_data(const void *address, size_t size_bytes, int pe, char *
     const fy_shmem_state *s = &fy_shmem_pe;
     fy_shmem_check();
     if (pe < 0 || pe >= fy_compat.count)
-        fy_compat_fail("PE %d does not exist (the job has PEs 0..%d)", pe, fy_compat.count - 1);
+        fy_compat_fail("%s: PE %d does not exist (the job has PEs 0..%d)", fy_compat.call, pe,
+                       fy_compat.count - 1);
     if (!is_within(address, size_bytes, s->data, s->data_bytes))
-        fy_compat_fail("%p with %zu bytes is not symmetric: expected memory of shmem_malloc or a "
-                       "variable of the program",
-                       address, size_bytes);
+        fy_compat_fail("%s: %p with %zu bytes is not symmetric: expected memory of shmem_malloc or "
+                       "a variable of the program that is not const",
+                       fy_compat.call, address, size_bytes);
     *remote = s->datas[pe] + ((const char *)address - s->data);
     return pe == fy_compat.me;
 }
@@ -147,7 +149,11 @@ void shmem_finalize(void)
     fy_shmem_state *s = &fy_shmem_pe;
     if (s->heap == NULL)
         return;
+    int holder;
+    for (const void *lock; (lock = fy_compat_held(&holder)) != NULL;)
+        fy_shmem_unlock((long *)(uintptr_t)lock);
     shmem_barrier_all();
+    fy_shmem_teams_end();
     if (s->data != NULL)
         fy_compat_check("shmem_finalize", ferry_memory_unregister(fy_compat.f, s->data));
     fy_compat_check("shmem_finalize", ferry_free(fy_compat.f, s->reserved));
@@ -162,7 +168,7 @@ void shmem_global_exit(int status)
 {
     if (fy_compat.f == NULL)
         exit(status);
-    ferry_abort(fy_compat.f, status, "shmem_global_exit");
+    ferry_abort(fy_compat.f, status & 0xff, "shmem_global_exit"); /* as exit keeps it */
 }
 
 /* Ends the job if no job is open: there are no PEs then. */
@@ -197,6 +203,7 @@ int shmem_addr_accessible(const void *address, int pe)
 void *shmem_ptr(const void *dest, int pe)
 {
     char *remote;
+    FY_SHMEM_CALL();
     if (!shmem_addr_accessible(dest, pe) || !fy_shmem_locate(dest, 1, pe, &remote))
         return NULL;
     return remote;

@@ -30,11 +30,16 @@ typedef struct fy_shmem_state {
     size_t outstanding;     /* puts by messages that have not completed */
     fy_shmem_block *blocks; /* all parts of the heap, by offset */
     size_t block_count, block_room;
-    size_t turn;         /* where the next look at awaited variables begins */
-    ferry_group *shared; /* PEs whose ranges are mapped here; NULL: all PEs */
+    size_t turn;                 /* where the next look at awaited variables begins */
+    struct fy_shmem_team *teams; /* those of the program */
+    size_t free_from;            /* all blocks before this one are used */
+    ferry_group *shared;         /* PEs whose ranges are mapped here; NULL: all PEs */
 } fy_shmem_state;
 
 extern fy_shmem_state fy_shmem_pe;
+
+/* Notes the routine that the program has called, for messages. First in each of them. */
+#define FY_SHMEM_CALL() ((void)(fy_compat.call = __func__))
 
 /* Ends the job if it is before shmem_init or after shmem_finalize. */
 void fy_shmem_check(void);
@@ -67,6 +72,10 @@ bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
 void fy_shmem_poll_for(const void *address, int pe);
 
 void fy_shmem_heap_begin(void);
+/* Frees the records of teams that were not destroyed. */
+void fy_shmem_teams_end(void);
+/* As shmem_clear_lock. */
+void fy_shmem_unlock(long *lock);
 
 void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe);
 void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe);
@@ -80,7 +89,8 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
 /* Reduces over `team` with `combine`. */
 int fy_shmem_reduce(shmem_team_t team, void *dest, const void *source, size_t count,
                     size_t value_bytes, ferry_combine_fn *combine);
-/* Sets `*group` to the group of `team`. False: the team does not exist. */
+/* Sets `*group` to the group of `team`. False: SHMEM_TEAM_INVALID. Ends the job if the team does
+ * not exist. */
 bool fy_shmem_team_group(shmem_team_t team, ferry_group **group);
 
 #endif

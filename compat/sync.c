@@ -83,10 +83,18 @@ static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked
     return found;
 }
 
+/* Ends the job before shmem_init, or if the variables are missing. */
+static void check_watch(const watch *w)
+{
+    fy_shmem_check();
+    if (w->ivars == NULL && w->count > 0)
+        fy_compat_fail("%s: the variable is NULL", fy_compat.call);
+}
+
 static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
     unsigned turns = 0;
-    fy_shmem_check();
+    check_watch(w);
     fy_compat_turn(&turns);
     return look(w, indices, first, asked);
 }
@@ -95,7 +103,7 @@ static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_
 static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
 {
     unsigned turns = 0;
-    fy_shmem_check();
+    check_watch(w);
     fy_shmem_poll_for(w->ivars, fy_compat.me);
     for (;;) {
         size_t asked, found = look(w, indices, first, &asked);
@@ -121,7 +129,8 @@ static bool compares(int cmp, bool equal, bool less)
     case SHMEM_CMP_GE:
         return !less;
     default:
-        fy_compat_fail("comparison %d; expected SHMEM_CMP_EQ to SHMEM_CMP_GE", cmp);
+        fy_compat_fail("%s: comparison %d; expected SHMEM_CMP_EQ to SHMEM_CMP_GE", fy_compat.call,
+                       cmp);
     }
 }
 
@@ -133,6 +142,7 @@ static bool compares(int cmp, bool equal, bool less)
     void shmem_##NAME##_wait_until_all##SUFFIX(TYPE *ivars, size_t nelems, const int *status,      \
                                                int cmp, VALUE)                                     \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
         (void)asked;                                                                               \
         await(&w, true, NULL, &first);                                                             \
@@ -140,6 +150,7 @@ static bool compares(int cmp, bool equal, bool less)
     size_t shmem_##NAME##_wait_until_any##SUFFIX(TYPE *ivars, size_t nelems, const int *status,    \
                                                  int cmp, VALUE)                                   \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
         (void)asked;                                                                               \
         await(&w, false, NULL, &first);                                                            \
@@ -148,6 +159,7 @@ static bool compares(int cmp, bool equal, bool less)
     size_t shmem_##NAME##_wait_until_some##SUFFIX(TYPE *ivars, size_t nelems, size_t *indices,     \
                                                   const int *status, int cmp, VALUE)               \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
         (void)asked;                                                                               \
         return await(&w, false, indices, &first);                                                  \
@@ -155,12 +167,14 @@ static bool compares(int cmp, bool equal, bool less)
     int shmem_##NAME##_test_all##SUFFIX(TYPE *ivars, size_t nelems, const int *status, int cmp,    \
                                         VALUE)                                                     \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
         return look_polling(&w, NULL, &first, &asked) == asked;                                    \
     }                                                                                              \
     size_t shmem_##NAME##_test_any##SUFFIX(TYPE *ivars, size_t nelems, const int *status, int cmp, \
                                            VALUE)                                                  \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
         look_polling(&w, NULL, &first, &asked);                                                    \
         return first;                                                                              \
@@ -168,6 +182,7 @@ static bool compares(int cmp, bool equal, bool less)
     size_t shmem_##NAME##_test_some##SUFFIX(TYPE *ivars, size_t nelems, size_t *indices,           \
                                             const int *status, int cmp, VALUE)                     \
     {                                                                                              \
+        FY_SHMEM_CALL();                                                                           \
         WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
         return look_polling(&w, indices, &first, &asked);                                          \
     }
@@ -181,11 +196,19 @@ static bool compares(int cmp, bool equal, bool less)
     }                                                                                              \
     void shmem_##NAME##_wait_until(TYPE *ivar, int cmp, TYPE cmp_value)                            \
     {                                                                                              \
-        shmem_##NAME##_wait_until_all(ivar, 1, NULL, cmp, cmp_value);                              \
+        FY_SHMEM_CALL();                                                                           \
+        size_t first = 0;                                                                          \
+        const watch w = {(const char *)ivar,       1, sizeof(TYPE), NULL, cmp,                     \
+                         (const char *)&cmp_value, 0, holds_##NAME};                               \
+        await(&w, true, NULL, &first);                                                             \
     }                                                                                              \
     int shmem_##NAME##_test(TYPE *ivar, int cmp, TYPE cmp_value)                                   \
     {                                                                                              \
-        return shmem_##NAME##_test_all(ivar, 1, NULL, cmp, cmp_value);                             \
+        FY_SHMEM_CALL();                                                                           \
+        size_t first = 0, asked = 0;                                                               \
+        const watch w = {(const char *)ivar,       1, sizeof(TYPE), NULL, cmp,                     \
+                         (const char *)&cmp_value, 0, holds_##NAME};                               \
+        return look_polling(&w, NULL, &first, &asked) == asked;                                    \
     }                                                                                              \
     WATCHES(NAME, TYPE, , TYPE cmp_value, (const char *)&cmp_value, 0)                             \
     WATCHES(NAME, TYPE, _vector, TYPE *cmp_values, (const char *)cmp_values, 1)
@@ -199,7 +222,11 @@ uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
 
 uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
 {
-    shmem_uint64_wait_until(sig_addr, cmp, cmp_value);
+    size_t first = 0;
+    FY_SHMEM_CALL();
+    const watch w = {(const char *)sig_addr,   1, sizeof(*sig_addr), NULL, cmp,
+                     (const char *)&cmp_value, 0, holds_uint64};
+    await(&w, true, NULL, &first);
     return shmem_signal_fetch(sig_addr);
 }
 
@@ -222,6 +249,8 @@ static uint64_t read_lock(long *lock)
 void shmem_set_lock(long *lock)
 {
     unsigned turns = 0;
+    FY_SHMEM_CALL();
+    fy_compat_want("shmem_set_lock", lock, HOLDER_PE);
     uint64_t word = fy_shmem_update(FERRY_FETCH_ADD, lock, sizeof(*lock), NEXT, 0, HOLDER_PE);
     uint32_t ticket = next_of(word);
     for (; (uint32_t)word != ticket; word = read_lock(lock))
@@ -231,6 +260,7 @@ void shmem_set_lock(long *lock)
 
 int shmem_test_lock(long *lock)
 {
+    FY_SHMEM_CALL();
     uint64_t word = read_lock(lock);
     if (next_of(word) == (uint32_t)word && fy_shmem_update(FERRY_COMPARE_SWAP, lock, sizeof(*lock),
                                                            word + NEXT, word, HOLDER_PE) == word) {
@@ -243,10 +273,16 @@ int shmem_test_lock(long *lock)
 }
 
 /* Only the holder changes the lower half. It must not carry into the upper half. */
-void shmem_clear_lock(long *lock)
+void fy_shmem_unlock(long *lock)
 {
     shmem_quiet();
     fy_compat_release("shmem_clear_lock", lock, HOLDER_PE);
     uint64_t step = (uint32_t)read_lock(lock) == UINT32_MAX ? 1 - NEXT : 1;
     fy_shmem_update(FERRY_FETCH_ADD, lock, sizeof(*lock), step, 0, HOLDER_PE);
+}
+
+void shmem_clear_lock(long *lock)
+{
+    FY_SHMEM_CALL();
+    fy_shmem_unlock(lock);
 }

@@ -1,5 +1,6 @@
 /* Goal: a wrong call of ARMCI ends the job and says what was wrong. Method: makes the mistake that
  * the argument names; CMakeLists.txt has the texts. */
+#include <stdio.h>
 #include <string.h>
 
 #include <armci.h>
@@ -88,12 +89,58 @@ static void make_mistake_with_null(void *there)
         armci_msg_igop(&number, 1, NULL);
     else if (is("null_handle"))
         ARMCI_INIT_HANDLE(NULL);
+    else if (is("null_copy"))
+        ARMCI_Copy(NULL, there, 8);
+}
+
+/* Addresses that are not memory of the other process, though the caller may write there. */
+static void make_mistake_in_address(void *parts[])
+{
+    int me = armci_msg_me(), other = 1 - me, number = 0, strides[] = {32}, shape[] = {8, 3};
+    void *sources[] = {&number}, *targets[] = {parts[me]};
+    armci_giov_t pieces = {sources, targets, 4, 1};
+    if (is("own_put"))
+        ARMCI_Put(&number, &number, 4, other);
+    else if (is("own_part"))
+        ARMCI_Put(&number, parts[me], 4, other);
+    else if (is("own_get"))
+        ARMCI_Get(&number, parts[me], 4, other);
+    else if (is("own_word"))
+        ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &number, &number, 1, other);
+    else if (is("own_sum"))
+        ARMCI_Acc(ARMCI_ACC_INT, &number, &number, parts[me], 4, other);
+    else if (is("own_pieces"))
+        ARMCI_PutV(&pieces, 1, other);
+    else if (is("beyond"))
+        ARMCI_PutS(parts[me], strides, parts[other], strides, shape, 1, other);
+    else if (is("freed") && ARMCI_Free(parts[me]) == 0)
+        ARMCI_Put(&number, parts[other], 4, other);
+}
+
+/* Process 0 holds the mutex of process 1. */
+static void make_mistake_with_mutex(void)
+{
+    if (!is("locked") && !is("destroyed") && !is("keep"))
+        return;
+    ARMCI_Create_mutexes(2);
+    if (armci_msg_me() == 0)
+        ARMCI_Lock(1, 1);
+    if (is("locked") && armci_msg_me() == 0)
+        ARMCI_Lock(1, 1);
+    ARMCI_Barrier();
+    if (is("destroyed"))
+        ARMCI_Destroy_mutexes();
+    if (!is("keep") || armci_msg_me() == 0)
+        return;
+    ARMCI_Lock(1, 1);
+    ARMCI_Unlock(1, 1);
+    puts("it has the mutex");
 }
 
 static void make_negative_mistake(void)
 {
     ARMCI_Group group;
-    int number = 0, processes[] = {0, 99};
+    int number = 0, processes[] = {0, 99}, same[] = {1, 1};
     if (is("negative_send"))
         armci_msg_snd(1, &number, -4, 0);
     else if (is("negative_room"))
@@ -106,6 +153,8 @@ static void make_negative_mistake(void)
         ARMCI_Copy(&number, processes, -4);
     else if (is("negative_group"))
         ARMCI_Group_create(-1, processes, &group);
+    else if (is("twice"))
+        ARMCI_Group_create(2, same, &group);
     else if (is("outside_parent"))
         ARMCI_Group_create(2, processes, &group);
 }
@@ -121,6 +170,8 @@ int main(int argc, char **argv)
     make_mistake_in_pieces(parts[0]);
     make_mistake_with_null(parts[0]);
     make_negative_mistake();
+    make_mistake_in_address(parts);
+    make_mistake_with_mutex();
     if (is("process"))
         ARMCI_Put(&number, &number, 4, 9);
     else if (is("levels"))

@@ -1,5 +1,6 @@
 /* Goal: a wrong call ends the job and says what was wrong. Method: makes the mistake that the
  * argument names; CMakeLists.txt has the texts. */
+#include <stdio.h>
 #include <string.h>
 
 #include <shmem.h>
@@ -42,6 +43,47 @@ static void make_mistake_in_collective(const char *mistake)
         shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, &word, 1, 2);
 }
 
+/* Rank 0 ends with a lock that the other PE waits for. */
+static void keep_lock(void)
+{
+    if (shmem_my_pe() == 0)
+        shmem_set_lock(&word);
+    shmem_barrier_all();
+    if (shmem_my_pe() == 0)
+        return;
+    shmem_set_lock(&word);
+    shmem_clear_lock(&word);
+    puts("it has the lock");
+}
+
+/* Calls with a team, a lock or a variable that is not there. */
+static void make_mistake_with_nothing(const char *mistake)
+{
+    shmem_team_t team;
+    long one[2] = {1, 1};
+    long *heap = shmem_malloc(64);
+    if (strcmp(mistake, "team") == 0) {
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &team);
+        shmem_team_destroy(team);
+        shmem_team_sync(team);
+    } else if (strcmp(mistake, "locked") == 0) {
+        shmem_set_lock(&word);
+        shmem_set_lock(&word);
+    } else if (strcmp(mistake, "keep") == 0) {
+        keep_lock();
+    } else if (strcmp(mistake, "null_wait") == 0) {
+        shmem_long_wait_until(NULL, SHMEM_CMP_EQ, 1);
+    } else if (strcmp(mistake, "null_test") == 0) {
+        (void)shmem_long_test(NULL, SHMEM_CMP_EQ, 1);
+    } else if (strcmp(mistake, "null_broadcast") == 0) {
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, NULL, one, 1, 0);
+    } else if (strcmp(mistake, "unlike") == 0) {
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, one, 1 + (size_t)shmem_my_pe());
+    } else if (strcmp(mistake, "exit_259") == 0) {
+        shmem_global_exit(259);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *mistake = argc > 1 ? argv[1] : "none";
@@ -58,6 +100,7 @@ int main(int argc, char **argv)
         shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
     shmem_init();
     make_mistake_in_collective(mistake);
+    make_mistake_with_nothing(mistake);
     if (strcmp(mistake, "address") == 0)
         shmem_p(&local, 1L, 0);
     else if (strcmp(mistake, "pe") == 0)

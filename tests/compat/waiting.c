@@ -55,8 +55,29 @@ static void check_same(size_t offset)
     CHECK(of_root == offset);
 }
 
+/* The blocks lie one after the other, and freed ones are given out again, the lowest first. */
+static void many_blocks(void)
+{
+    enum { BLOCKS = 300, BYTES = 64 };
+    char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = shmem_malloc(BYTES);
+        CHECK(blocks[i] == blocks[0] + i * BYTES);
+    }
+    for (int i = BLOCKS - 1; i >= 0; i--)
+        if (i % 3 != 0)
+            shmem_free(blocks[i]);
+    for (int i = 0; i < BLOCKS; i++)
+        if (i % 3 == 1)
+            CHECK(shmem_malloc(2 * BYTES) == blocks[i]);
+    for (int i = 0; i < BLOCKS; i++)
+        if (i % 3 != 2)
+            shmem_free(blocks[i]);
+}
+
 static void heap(void)
 {
+    many_blocks();
     char *first = shmem_malloc(100);
     char *second = shmem_malloc_with_hints(1000, SHMEM_MALLOC_SIGNAL_REMOTE);
     char *third = shmem_align(4096, 10);
