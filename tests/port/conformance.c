@@ -351,7 +351,7 @@ static void deadline(fy_port *port)
 typedef struct helper {
     fy_port *port;
     uint64_t served;
-    _Atomic bool stop, ended;
+    _Atomic bool stop, joining, ended;
 } helper;
 
 static fy_verdict answer(void *context, int source, const fy_frame *frame)
@@ -371,7 +371,11 @@ static void help(void *arg)
         if (!h->stop)
             h->port->ops->transport.poll(h->port, FY_CONTROL, 16, answer, h);
     }
-    delay(h->port, 2 * MS); /* `join` waits for it */
+    while (!h->joining) {
+        /* a simulated thread goes on when it asks for the time */
+        (void)h->port->ops->host.now(h->port);
+    }
+    delay(h->port, 20 * MS); /* `join` waits for it */
     h->ended = true;
 }
 
@@ -418,6 +422,7 @@ static void helper_answers(fy_port *port)
     h.stop = true;
     port->ops->transport.wake(port, FY_HELPER);
     fy_waits_for(port, "join to return: the helper was woken and ends");
+    h.joining = true;
     port->ops->host.join(port);
     fy_expect(h.ended);
     fy_expect(h.served == t.told);
