@@ -213,6 +213,7 @@ static void watch_activate(ferry *f, fy_record *record)
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     fy_nowait_begin(f);
     s->scheduler->activate(s, s->state, &record->item);
+    record->returned = false; /* under the lock: the helper may move the object from now on */
     fy_nowait_end(f);
     fy_scheduler_leave(s, entered);
 }

@@ -303,9 +303,8 @@ static __attribute__((cold)) int drain_returned(ferry *f, fy_record *record)
         return FERRY_ENOMEM;
     fy_queued_list late = record->late;
     record->late = (fy_queued_list){0};
-    record->returned = true;
+    record->returned = record->scheduled;
     fy_record_rest(f, record);
-    record->returned = false;
     fy_record_admit(f, record, &late);
     return 0;
 }
