@@ -138,8 +138,10 @@ int fy_scheduler_prepare(ferry *f)
             scheduler->destroy(s, s->state);
         error = s->misread;
     } else if (error != 0) {
-        error = fy_fail(f, error > 0 ? FERRY_EINVAL : error, "scheduler %s: create returned %d, %s",
-                        s->name, error, ferry_strerror(error));
+        int returned = error;
+        error = error > 0 ? FERRY_EINVAL : error;
+        error = fy_fail(f, error, "scheduler %s: create returned %d, expected 0: %s", s->name,
+                        returned, ferry_strerror(error));
     }
     if (error != 0) {
         fy_foreign_close(s->plugin);
