@@ -164,12 +164,25 @@ static int may(ferry *f, int rank)
     return peer == NULL ? FERRY_ENOMEM : leave_send(f, rank, LEAVE_MAY, (int)peer->moved_out, 0);
 }
 
+void fy_leave_again(ferry *f)
+{
+    f->leaves->scarce = true;
+}
+
+/* Whether a frame was not sent for lack of memory. */
+static bool is_short(ferry *f, int error)
+{
+    if (error == FERRY_ENOMEM)
+        fy_leave_again(f);
+    return error == FERRY_ENOMEM;
+}
+
 void fy_leave_answer(ferry *f)
 {
     fy_leaves *l = f->leaves;
     for (int rank = 0; rank < f->head.ranks && l->waiting_count > 0; rank++) {
         if (!fy_set_has(l->waiting, rank) ||
-            (!fy_peer_is_gone(f, rank) && (!is_settled(f, rank) || may(f, rank) == FERRY_ENOMEM)))
+            (!fy_peer_is_gone(f, rank) && (!is_settled(f, rank) || is_short(f, may(f, rank)))))
             continue;
         fy_set_remove(l->waiting, rank);
         l->waiting_count--;
@@ -192,10 +205,12 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
     for (int rank = 0; rank < f->head.ranks; rank++) {
         if (rank == f->head.rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
             continue;
-        if (!fy_set_has(l->asked[step], rank) &&
-            leave_send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->head.rank,
-                       word) == 0)
-            fy_set_add(l->asked[step], rank);
+        if (!fy_set_has(l->asked[step], rank)) {
+            leave_kind kind = step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR;
+            int error = leave_send(f, rank, kind, f->head.rank, word);
+            if (!is_short(f, error) && error == 0)
+                fy_set_add(l->asked[step], rank);
+        }
         all = all && fy_set_has(l->answered[step], rank);
     }
     return all;

@@ -31,6 +31,7 @@ typedef struct fy_leaves {
     uint32_t *promised; /* the number of objects that each rank has ever sent here */
     uint32_t *last;     /* the last call that each leaving rank makes with the members */
     int waiting_count;
+    bool scarce; /* something was not sent for lack of memory, and must be tried again */
 } fy_leaves;
 
 fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame);

@@ -30,6 +30,10 @@ bool fy_peer_leaves(const ferry *f, int rank);
 /* Whether another rank has begun to leave, and has not gone. */
 bool fy_others_leave(const ferry *f);
 
+/* Something that has to do with a rank that leaves was not sent for lack of memory: polls try again
+ * after a pause. */
+void fy_leave_again(ferry *f);
+
 /* The next rank after `after`, around the ring of ranks, to which objects may be sent; -1: there is
  * none. */
 int fy_peer_taker(const ferry *f, int after);

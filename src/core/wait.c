@@ -27,9 +27,12 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     }
     uint64_t timeout_ns = fy_ops_deadline(f);
     deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
-    /* Nothing announces room at a peer, or memory for a frame that was left. */
-    if (f->head.slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
-        f->head.ops->transport.pending(f->head.port, FY_DATA) ||
+    bool scarce = f->leaves != NULL && f->leaves->scarce;
+    if (scarce)
+        f->leaves->scarce = false; /* until the next attempt */
+    /* Nothing announces room at a peer, or memory for a frame that was left or not sent. */
+    if (scarce || f->head.slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 ||
+        f->peers.news || f->head.ops->transport.pending(f->head.port, FY_DATA) ||
         /* relaxed: what is missed now is seen after the next round, which leaves the frame again */
         atomic_exchange_explicit(&f->control_left, false, memory_order_relaxed)) {
         uint64_t at = fy_patience_pause(f, patience);

@@ -70,8 +70,8 @@ static bool move_one(ferry *f, fy_record *record, int target)
         fy_record_end(f, record);
         return false;
     }
-    (void)fy_record_move(f, record,
-                         target); /* after an error the object stays, and a later call moves it */
+    if (fy_record_move(f, record, target) != 0)
+        fy_leave_again(f); /* the object stays, and a later call moves it */
     return true;
 }
 
@@ -158,8 +158,10 @@ bool fy_objects_leave(ferry *f, int successor)
     uint64_t out = fy_stats(f)->objects_out;
     if (objects->told_successor == successor + 1 && objects->told_out == out)
         return true;
-    if (tell_successor(f, successor) != 0)
+    if (tell_successor(f, successor) != 0) {
+        fy_leave_again(f);
         return false;
+    }
     objects->told_successor = successor + 1;
     objects->told_out = out;
     return true;

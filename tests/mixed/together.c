@@ -236,13 +236,16 @@ static void on_met(ferry *f, void *arg, const ferry_receipt *receipt)
     m->size_bytes = receipt->size_bytes;
 }
 
-/* Waits for both ends. Where ranks die, the other side may have ended its round. */
+/* Waits for both ends. Where ranks die, the other side may have ended its round. Elsewhere an error
+ * ends the job, and a message of the rank to itself may have one end alone. */
 static int meet(ferry *f, account *a, meeting *both, ferry_op *ops)
 {
     for (int waits = 0; both[0].ended == 0 || both[1].ended == 0; waits++) {
         bool alone = a->deaths != a->agreed_deaths || waits > MEETING_WAITS;
         for (int i = 0; has(DEATHS) && alone && i < 2; i++)
             (void)ferry_op_cancel(f, &ops[i]);
+        for (int i = 0; !has(DEATHS) && i < 2; i++)
+            must(f, both[i].error, "two-sided");
         (void)ferry_wait(f, 100000);
     }
     for (int i = 0; i < 2; i++) {
