@@ -43,11 +43,11 @@ enum ferry_error {
  * Lends for ever. [any thread | never blocks] */
 FERRY_API const char *ferry_strerror(int error);
 
-/* Says what was wrong, with the values, in the last call that failed: on `f`, or on this thread
- * without a rank, such as ferry_open or ferry_plan_copy. If `f` is NULL: only of the latter. If a
- * call that only tries, such as ferry_op_test or one with a timeout of 0, returns FERRY_EAGAIN,
- * the earlier message stays. Never NULL; lends until the next failing call. [app thread, handlers |
- * never blocks] */
+/* Says what was wrong, with the values, in the last call on `f` that failed. If `f` is NULL, or
+ * no call on it has failed: in the last call of this thread that failed and has no rank, such as
+ * ferry_open or ferry_plan_copy. If a call that only tries, such as ferry_op_test or one with a
+ * timeout of 0, returns FERRY_EAGAIN, the earlier message stays. Never NULL; lends until the next
+ * failing call. [app thread, handlers | never blocks] */
 FERRY_API const char *ferry_error_message(const ferry *f);
 
 #ifdef __cplusplus

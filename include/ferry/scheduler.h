@@ -33,7 +33,7 @@ typedef struct ferry_scheduling ferry_scheduling;
 
 /* A scheduling policy. Every function runs under the rank's balancing lock, on the application
  * thread or the helper thread, so it only computes. It never waits, and it calls none of Ferry's
- * functions but those of this header. On the application thread, calls that wait return
+ * functions but those of this header. In `activate`, `notify` and `next`, calls that wait return
  * FERRY_ESTATE. prema.txt 5.4.2.1, Table 5.5. */
 typedef struct ferry_scheduler {
     size_t size; /* sizeof(ferry_scheduler) */

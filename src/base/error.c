@@ -1,7 +1,6 @@
 #include "base/error.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include <ferry/error.h>
@@ -9,7 +8,6 @@
 /* With that of alloc.c, the only writable data of the library that is not in a handle: calls
  * without a handle have no other place for their reason. */
 static _Thread_local char error_text[512];
-static _Thread_local bool is_last; /* no call with a handle has failed since */
 
 int fy_error_set(int error, const char *format, ...)
 {
@@ -17,23 +15,12 @@ int fy_error_set(int error, const char *format, ...)
     va_start(list, format);
     vsnprintf(error_text, sizeof(error_text), format, list);
     va_end(list);
-    is_last = true;
     return error;
 }
 
 const char *fy_error_text(void)
 {
     return error_text;
-}
-
-void fy_error_elsewhere(void)
-{
-    is_last = false;
-}
-
-const char *fy_error_last(const char *elsewhere)
-{
-    return is_last ? error_text : elsewhere;
 }
 
 const char *ferry_strerror(int error)

@@ -10,9 +10,4 @@ FY_SHARED int fy_error_set(int error, const char *format, ...)
 /* Lends until the next fy_error_set on this thread; "" when there was none. */
 FY_SHARED const char *fy_error_text(void);
 
-/* Notes that a call on this thread has failed, and its text is kept elsewhere. */
-void fy_error_elsewhere(void);
-/* The later of the two: the text of fy_error_set on this thread, or the one kept elsewhere. */
-const char *fy_error_last(const char *elsewhere);
-
 #endif

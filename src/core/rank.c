@@ -311,7 +311,6 @@ int fy_fail(ferry *f, int error, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(f->error_text, sizeof(f->error_text), format, arguments);
     va_end(arguments);
-    fy_error_elsewhere();
     return error;
 }
 
@@ -329,7 +328,7 @@ int fy_write_sized(ferry *f, const char *who, void *out, const void *from, size_
 
 const char *ferry_error_message(const ferry *f)
 {
-    return f == NULL ? fy_error_text() : fy_error_last(f->error_text);
+    return f == NULL || f->error_text[0] == '\0' ? fy_error_text() : f->error_text;
 }
 
 void fy_log(const ferry *f, const char *format, ...)

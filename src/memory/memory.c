@@ -15,6 +15,12 @@ static int open_memory(ferry *f, const ferry_options *options)
     if (m == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the memory layer");
     fy_layer_state_set(f, FY_LAYER_MEMORY, m);
+    fy_port *port = fy_port_of(f);
+    fy_port_info info = {0};
+    port->ops->transport.query(port, &info);
+    m->bundle_bytes = info.inline_bytes != 0 && info.inline_bytes < FY_BUNDLE_BYTES
+                          ? info.inline_bytes
+                          : FY_BUNDLE_BYTES;
     m->gets.item_bytes = sizeof(fy_pending_get);
     m->words.item_bytes = sizeof(fy_word_wait);
     fy_transfer_pool_init(&m->follows);

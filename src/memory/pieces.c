@@ -19,12 +19,8 @@
 /* With more gets than this in flight, one call waits for some of them before it goes on. */
 enum { GETS_MAX = 256 };
 
-/* Pieces up to SMALL_BYTES travel together, in frames of up to BUNDLE_BYTES. */
-enum {
-    SMALL_BYTES = 2048,
-    BUNDLE_BYTES = 16 * 1024,
-    SMALL_MAX = BUNDLE_BYTES / sizeof(fy_piece_head)
-};
+/* Pieces up to this size travel together. */
+enum { SMALL_BYTES = 2048 };
 
 typedef struct fy_gets {
     fy_parts parts; /* the gets */
@@ -106,12 +102,12 @@ static int send_small(ferry *f, progress *p)
 }
 
 /* Whether there is memory to collect small pieces; otherwise they travel alone. */
-static bool may_collect(progress *p)
+static bool may_collect(progress *p, size_t bytes)
 {
     if (p->bundle == NULL)
-        p->bundle = fy_malloc(BUNDLE_BYTES);
+        p->bundle = fy_malloc(bytes);
     if (p->list.pieces == NULL && !p->put)
-        p->list.pieces = fy_malloc(SMALL_MAX * sizeof(*p->list.pieces));
+        p->list.pieces = fy_malloc(bytes / sizeof(fy_piece_head) * sizeof(*p->list.pieces));
     return p->bundle != NULL && (p->put || p->list.pieces != NULL);
 }
 
@@ -135,15 +131,15 @@ static void add_small(progress *p, const ferry_piece *piece)
 /* Starts a piece that frames carry. Those before it leave first. */
 static int start_piece(ferry *f, progress *p, const ferry_piece *piece)
 {
+    const size_t bytes = fy_memory_of(f)->bundle_bytes;
     size_t size = piece->size_bytes, used = p->used + sizeof(fy_piece_head);
-    bool small = size <= SMALL_BYTES;
-    if (!small || (p->put ? used : p->list.size_bytes) + size > BUNDLE_BYTES ||
-        used > BUNDLE_BYTES) {
+    bool small = size <= SMALL_BYTES && sizeof(fy_piece_head) + size <= bytes;
+    if (!small || (p->put ? used : p->list.size_bytes) + size > bytes || used > bytes) {
         int error = send_small(f, p);
         if (error != 0)
             return error;
     }
-    if (!small || !may_collect(p))
+    if (!small || !may_collect(p, bytes))
         return p->put ? put_part(f, p, piece, FY_PUT_PART) : get_part(f, p, piece);
     add_small(p, piece);
     return 0;

@@ -148,6 +148,7 @@ __attribute__((cold)) bool fy_put_hold(ferry *f, int source, fy_frame *frame)
     if (frame->handler == FY_PUT_SMALL) {
         if (frame->op != 0)
             fy_put_small_take(f, source, frame, false);
+        frame->op = 0; /* it may name another operation by then */
         return true;
     }
     bool good = put_fits(f, frame);

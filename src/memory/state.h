@@ -47,6 +47,10 @@ typedef struct fy_piece_head {
     uint64_t address, size_bytes;
 } fy_piece_head;
 
+/* How much of small pieces one frame carries, heads and data. Less, if the port would need memory
+ * of the shared heap for that. */
+enum { FY_BUNDLE_BYTES = 16 * 1024 };
+
 /* The small pieces of one frame that gets. */
 typedef struct fy_get_list {
     ferry_piece *pieces; /* from fy_malloc; NULL: none */
@@ -80,6 +84,7 @@ typedef struct fy_memory {
     fy_call_slots words;    /* of fy_word_wait (word.c) */
     fy_pool follows;        /* fy_follow: transfers that run a local handler, or get (transfer.c) */
     fy_pool gets_of_pieces; /* fy_gets (pieces.c) */
+    size_t bundle_bytes;    /* of small pieces that one frame carries */
     int lines_logged;       /* log lines so far about untracked operations that failed */
 } fy_memory;
 

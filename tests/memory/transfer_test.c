@@ -446,6 +446,64 @@ static void test_strided_equals_its_loops(void **state)
     }
 }
 
+/* Goal: a put of small pieces that a poll for another tag keeps has ended when it is kept. A piece
+ * that is refused later is logged at its source, and ends no other operation. */
+static void test_kept_small_pieces_end_once(void **state)
+{
+    (void)state;
+    unsigned char *far = target_of(false);
+    const ferry_memory_call remote = {on_there, 7, 1};
+    const ferry_transfer first = {far, pattern, 10, &remote, NULL, 0};
+    const ferry_piece pieces[] = {{far + 100, pattern, 8}, {far + 200, pattern, 9}};
+    assert_int_equal(put_run(1, &first, NULL), 0);
+    assert_int_equal(ferry_put_vector(job.f[0], 1, pieces, 2, &tracked), 0);
+    for (int i = 0; i < 100; i++)
+        (void)(ferry_poll_tag(job.f[1], 5) + ferry_poll(job.f[0]));
+    expect("c");
+    assert_int_equal(fy_memory_of(job.f[0])->lines_logged, 0);
+    drop_target(far);
+    job_settle(&job);
+    assert_int_equal(step_count, 1);
+    /* The call, and both pieces: as those of an untracked put. */
+    assert_int_equal(fy_memory_of(job.f[0])->lines_logged, 3);
+}
+
+/* Goal: small pieces travel when the shared heap is full. Method: registered memory. */
+static void test_small_pieces_need_no_heap(void **state)
+{
+    enum { PIECES = 600, EACH = 100 };
+    static ferry_piece pieces[PIECES];
+    void *block;
+    (void)state;
+    unsigned char *far = target_of(false);
+    memcpy(far, pattern, SIZE);
+    int refused = 0;
+    for (size_t size = 1 << 20; size >= 256; size /= 16)
+        for (int i = 0; i < 160; i++)
+            refused += ferry_alloc(job.f[i % 2], size, &block) != 0;
+    assert_true(refused > 0);
+    for (size_t i = 0; i < PIECES; i++)
+        pieces[i] = (ferry_piece){near_memory + i * EACH, far + i * EACH, EACH};
+    memset(near_memory, 0, SIZE);
+    step_count = 0;
+    job.f[0]->head.depth++; /* one thread cannot wait for itself */
+    assert_int_equal(ferry_get_vector(job.f[0], 1, pieces, PIECES, &tracked), 0);
+    job.f[0]->head.depth--;
+    job_settle(&job);
+    expect("c");
+    assert_memory_equal(near_memory, pattern, PIECES * EACH);
+    for (size_t i = 0; i < PIECES; i++)
+        pieces[i] = (ferry_piece){far + i * EACH, pattern + EACH + i * EACH, EACH};
+    step_count = 0;
+    job.f[0]->head.depth++;
+    assert_int_equal(ferry_put_vector(job.f[0], 1, pieces, PIECES, &tracked), 0);
+    job.f[0]->head.depth--;
+    job_settle(&job);
+    expect("c");
+    assert_memory_equal(far, pattern + EACH, PIECES * EACH);
+    drop_target(far);
+}
+
 /* Goal: vectors of pieces arrive, small ones together and large ones alone, and one bad piece fails
  * the whole once. */
 static void test_vector_of_pieces(void **state)
@@ -539,16 +597,16 @@ static void test_small_pieces_survive_hostile_frames(void **state)
         assert_int_equal(far[i], 0);
     drop_target(far);
     /* An answer with fewer bytes than the pieces have. */
-    const ferry_piece pieces[] = {{near_memory, far_memory, 100},
-                                  {near_memory + 100, far_memory, 50}};
+    const ferry_piece pieces[] = {{near_memory, far_memory, 40},
+                                  {near_memory + 40, far_memory, 20}};
     memset(near_memory, 0, SIZE);
     step_count = 0;
     assert_int_equal(ferry_get_vector(job.f[0], 1, pieces, 2, &tracked), 0);
     const fy_frame answer = {.kind = FY_KIND_GOT,
                              .word_count = FY_GOT_WORDS,
-                             .words = {UINT64_C(60) << 32},
+                             .words = {UINT64_C(30) << 32},
                              .data = pattern,
-                             .size_bytes = 60};
+                             .size_bytes = 30};
     fy_send(job.f[1], FY_DATA, 0, &answer);
     for (int i = 0; i < 100; i++)
         (void)ferry_poll(job.f[0]);
@@ -597,6 +655,8 @@ int main(void)
         WITH_JOB(test_atomic_verbs),
         cmocka_unit_test(test_atomic_changes_are_not_lost),
         WITH_JOB(test_strided_equals_its_loops),
+        WITH_JOB(test_kept_small_pieces_end_once),
+        WITH_JOB(test_small_pieces_need_no_heap),
         WITH_JOB(test_vector_of_pieces),
         WITH_JOB(test_pieces_reject_nonsense),
         WITH_JOB(test_small_pieces_survive_hostile_frames),

@@ -242,11 +242,10 @@ static void missing(ferry *f)
     ferry_xarray *x;
     ferry_mover *m;
     CHECK(ferry_floorplan_add(&blocks, cell, ferry_rank(f)) == 0);
+    /* A call without a rank, before any call with the rank has failed. */
+    says(f, ferry_floorplan_tile(cell, none, &blocks), "extent 0 in dimension 0");
     says(f, ferry_xarray_create_over(f, &blocks, 8, none, NULL, &x), "grids is NULL");
     says(f, ferry_xarray_create_over(f, &blocks, 8, none, &grid, &x), "not at NULL");
-    says(f, ferry_grid_alloc(f, cell, 0, &grid), "elements of 0 bytes, expected");
-    /* A call without a rank, and then one with a rank again. */
-    says(f, ferry_floorplan_tile(cell, none, &blocks), "extent 0 in dimension 0");
     says(f, ferry_grid_alloc(f, cell, 0, &grid), "elements of 0 bytes, expected");
     blocks.blocks[0].owner = 0;
     CHECK(ferry_xarray_create(f, &blocks, 8, none, &x) == 0);

@@ -186,6 +186,18 @@ static int sleepless(ferry *f)
     return ferry_quiesce(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
+/* Ranks that do nothing but meet. */
+static int meetings(ferry *f)
+{
+    enum { QUIESCENCES = 200000, BARRIERS = 110000 };
+    int error = 0;
+    for (int i = 0; i < QUIESCENCES && error == 0; i++)
+        error = ferry_quiesce(f);
+    for (int i = 0; i < BARRIERS && error == 0; i++)
+        error = ferry_barrier(f);
+    return error != 0;
+}
+
 /* Not wrong: waits for long, a moment at a time. */
 static int steps(ferry *f)
 {
@@ -254,6 +266,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         return sleepless(f);
     if (strcmp(what, "steps") == 0)
         return steps(f);
+    if (strcmp(what, "meetings") == 0)
+        return meetings(f);
     if (strcmp(what, "patient") == 0)
         return patient(f);
     if (argc > 3 && strcmp(what, "deep") == 0 && ferry_rank(f) == atoi(argv[2]))

@@ -42,6 +42,9 @@ for ranks in 1 2; do
     expect 120 'stuck at 0[.][0-9]* s, .*: rank [0-2] looked 4000000 times within 160 ms, and' \
         timeout 60 "$ferry" sim -n $ranks "$canary" sleepless
 done
+# Ranks whose calls end do something.
+expect 0 'sim: 2 ranks' "$ferry" sim --report -n 2 "$canary" meetings
+expect 0 'sim: 2 ranks' "$ferry" sim --report -n 2 --net memory "$canary" meetings
 # A rank that waits for 2 s in steps of a microsecond does not look too often.
 expect 0 'sim: 1 ranks' "$ferry" sim --report -n 1 "$canary" steps
 # A message that is 15 s on its way is no reason to end, with and without losses.

@@ -388,16 +388,20 @@ static const _Atomic uint32_t *sim_changes(fy_port *port)
 static void sim_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
     fy_sim_rank *rank = fy_sim_rank_of(port);
+    /* A call in which each rank waits for all others has ended. */
+    bool met =
+        what == FY_DOING_MAIN && rank->doing >= FY_DOING_BARRIER && rank->doing <= FY_DOING_CLOSE;
     if (since_ns == 0 && what != rank->doing) /* the helper calls too, and it does not wait */
         since_ns = rank->actors[FY_APP].clock_ns;
     if (since_ns != 0)
         rank->doing_ns = since_ns;
     rank->doing = what;
     rank->handler = handler;
-    if (what != FY_DOING_HANDLER && what != FY_DOING_TASK)
-        return;
-    rank->quiet_polls = 0;
-    fy_world_progress(rank->world);
+    bool runs = what == FY_DOING_HANDLER || what == FY_DOING_TASK;
+    if (runs)
+        rank->quiet_polls = 0;
+    if (runs || met)
+        fy_world_progress(rank->world);
 }
 
 static void sim_name_handler(fy_port *port, uint16_t handler, const char *name)
