@@ -208,8 +208,10 @@ static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
         if (!fy_set_has(l->asked[step], rank)) {
             leave_kind kind = step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR;
             int error = leave_send(f, rank, kind, f->head.rank, word);
-            if (!is_short(f, error) && error == 0)
+            if (error == 0)
                 fy_set_add(l->asked[step], rank);
+            else
+                (void)is_short(f, error);
         }
         all = all && fy_set_has(l->answered[step], rank);
     }

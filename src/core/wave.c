@@ -65,12 +65,17 @@ bool fy_wave_closes(const ferry *f)
            (f->closing != FY_CLOSING_NOT && f->collectives.group->self >= 0);
 }
 
+/* The later of two eras; 0 is none. They wrap around. */
+static uint32_t later_era(uint32_t a, uint32_t b)
+{
+    return b == 0 || (a != 0 && (int16_t)(a - b) > 0) ? a : b;
+}
+
 uint32_t fy_wave_era(const ferry *f)
 {
     const fy_group *group = f->collectives.group;
     uint32_t own = group->self >= 0 ? group->number / FY_ERA_NUMBERS + 1 : 0;
-    uint32_t others = f->quiescence.era;
-    return others == 0 || (own != 0 && (int16_t)(own - others) > 0) ? own : others;
+    return later_era(own, f->quiescence.era);
 }
 
 static size_t set_bytes(const ferry *f)
@@ -160,8 +165,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         q->created += frame->words[1];
         q->finished += frame->words[2];
         q->closes |= (frame->tag & 1) != 0;
-        if (frame->tag > 1 && (q->era == 0 || (int16_t)(frame->tag / 2 - (int32_t)q->era) > 0))
-            q->era = (uint32_t)frame->tag / 2;
+        q->era = later_era((uint32_t)frame->tag / 2, q->era);
         break;
     case WAVE_ANNOUNCE:
         take_announcement(f, frame);
