@@ -51,11 +51,12 @@ static void describe_doing(const job *j, int rank, const siginfo_t *info, char *
     out[0] = '\0';
     if (j->controls.base == NULL || fy_job_state(j, rank) == SHM_ABSENT)
         return;
-    if (fy_job_state(j, rank) == SHM_LEFT)
-        snprintf(out, size, "%s",
-                 info->si_code == CLD_EXITED && failing_status(j, rank) == info->si_status
-                     ? ", which its main function has returned"
-                     : ", after it had left the job");
+    /* It is on its way out: it leaves soon, if it has not yet. */
+    if (info->si_code == CLD_EXITED && info->si_status != 0 &&
+        failing_status(j, rank) == info->si_status)
+        snprintf(out, size, ", which its main function has returned");
+    else if (fy_job_state(j, rank) == SHM_LEFT)
+        snprintf(out, size, ", after it had left the job");
     else
         fy_doing_describe(rank_at(j->controls.base, (uint32_t)rank), ", last ", out, size);
 }

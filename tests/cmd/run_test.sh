@@ -160,7 +160,7 @@ expect 3 "$ferry" run -n 3 "$work/ranker" status
 says err 'rank 2 .* exited with status 3'
 lines out 2
 expect 3 "$ferry" run -n 3 "$work/ranker" fail # rank 2 is the first to fail, and the last to end
-says err 'rank 2 .* exited with status 3'
+says err 'rank 2 .* exited with status 3, which its main function has returned'
 lines err 1
 expect 3 "$ferry" run -n 2 "$crashing" return3 main 1
 says err 'rank 1 .* exited with status 3, which its main function has returned; the job ends'
