@@ -12,6 +12,7 @@
  *   task               a message to an object that a scheduler has, sent and run; -sent: only that
  *   migrate-*          an object of 64 bytes, packed, sent, and what comes back; and unpacked
  *   track-8B           a request whose end a callback hears of: sent, and the callback
+ *   broadcast, gatherv of two ranks, both counted: 8 bytes are sent, then taken
  *   reduce-value       one of many numbers of type double that are added up
  *   parcel             given to the other rank's cell, and taken there */
 #include <ferry/ferry.h>
@@ -381,6 +382,50 @@ static void track(side *s)
     }
 }
 
+/* Calls of both ranks: `source` gives, and the other one takes. Every 16th is a barrier too, in
+ * which the ranks would wait for each other. It is started on both, and not counted. */
+static void collectives(side *s, ferry_collective_kind kind, int source)
+{
+    uint64_t values[PAIR] = {0};
+    static const size_t sizes[PAIR] = {sizeof *values, sizeof *values};
+    const ferry_collective what = {.size = sizeof what,
+                                   .kind = kind,
+                                   .in = values,
+                                   .out = values,
+                                   .count = sizeof *values,
+                                   .type = FERRY_BYTE,
+                                   .out_counts = sizes};
+    for (int i = 0; i < OPERATIONS;) {
+        bool meets = (s->f[0]->collectives.group->number + 1) % 16 == 0;
+        if (!meets)
+            begin(s);
+        for (int k = 0; k < PAIR; k++) {
+            ferry *f = s->f[k == 0 ? source : !source];
+            int error = meets ? ferry_collective_start(f, &what, NULL)
+                        : kind == FERRY_BROADCAST
+                            ? ferry_broadcast(f, 0, values, sizeof *values)
+                            : ferry_gatherv(f, 0, values, sizeof *values, values, sizes);
+            if (error != 0)
+                exit(1);
+        }
+        if (!meets)
+            end();
+        else
+            settle(s);
+        i += !meets;
+    }
+}
+
+static void broadcast(side *s)
+{
+    collectives(s, FERRY_BROADCAST, 0);
+}
+
+static void gatherv(side *s)
+{
+    collectives(s, FERRY_GATHERV, 1);
+}
+
 static void reduce(side *s)
 {
     double low[OPERATIONS] = {0}, high[OPERATIONS] = {0};
@@ -429,6 +474,8 @@ static const struct {
     {"migrate-source", PAIR, migrate_source},
     {"migrate-target", PAIR, migrate_target},
     {"track-8B", PAIR, track},
+    {"broadcast", PAIR, broadcast},
+    {"gatherv", PAIR, gatherv},
     {"reduce-value", PAIR, reduce},
     {"parcel", PAIR, parcel},
 };

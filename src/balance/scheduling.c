@@ -258,9 +258,10 @@ void fy_balance_alarm(ferry_scheduling *s, uint64_t now_ns)
 /* Returns whether the note has gone, or is lost. Otherwise it must wait for room. */
 static bool send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
 {
-    fy_frame frame = {.kind = note->kind, .word_count = FY_FRAME_WORDS, .quiet = note->quiet};
-    for (int i = 0; i < FY_FRAME_WORDS; i++)
-        frame.words[i] = note->words[i];
+    fy_frame frame;
+    fy_frame_begin(&frame, note->kind, 0, FY_FRAME_WORDS);
+    fy_words_copy(frame.words, note->words, FY_FRAME_WORDS);
+    frame.quiet = note->quiet;
     int error = thread == FY_APP && s->started
                     ? fy_send_now(s->f, note->rank, &frame)
                     : fy_send_control(s->f, thread, note->rank, &frame, false);

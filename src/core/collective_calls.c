@@ -1,11 +1,11 @@
 /* The calls of collectives: the record of a call, and the way each is carried out. */
 #include "core/collective.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/copy.h"
 #include "core/fail.h"
 #include "core/operation.h"
 #include "core/rank.h"
@@ -85,9 +85,12 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     c->group = fy_group_use(what->group != NULL ? what->group : all->group);
     c->number = ++c->group->number;
     c->by_board = by_board;
-    memset(&c->error, 0, offsetof(fy_collective, call) - offsetof(fy_collective, error));
+    c->error = 0;
+    c->told = c->finished = c->kept = c->last = false;
+    c->op = c->part = c->at = c->step_count = c->post_count = 0;
+    c->doubt_ns = c->sent = c->done = 0;
     all->polls = 0;
-    c->what = *what;
+    fy_copy(&c->what, what, sizeof(c->what));
     c->ranks = c->group->size;
     c->self = c->group->self;
     c->root = fy_collective_is_rooted(what->kind) ? fy_group_place(c->group, what->root) : 0;

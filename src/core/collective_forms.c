@@ -1,9 +1,11 @@
 /* The short forms of collectives, over all members. */
 #include "core/collective.h"
 
-/* Those that do not combine, of bytes. */
-static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, void *out,
-                size_t size_bytes)
+/* Those that do not combine, of bytes. All fields are set: a structure that is cleared first takes
+ * longer than a small call may. */
+static int move_pieces(ferry *f, ferry_collective_kind kind, int root, const void *in,
+                       const size_t *in_sizes, void *out, const size_t *out_sizes,
+                       size_t size_bytes)
 {
     const ferry_collective what = {.size = sizeof(what),
                                    .kind = kind,
@@ -11,8 +13,23 @@ static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, 
                                    .in = in,
                                    .out = out,
                                    .count = size_bytes,
-                                   .type = FERRY_BYTE};
+                                   .type = FERRY_BYTE,
+                                   .reduction = FERRY_REPLACE,
+                                   .value_bytes = 0,
+                                   .combine = NULL,
+                                   .combine_arg = NULL,
+                                   .group = NULL,
+                                   .in_counts = in_sizes,
+                                   .in_offsets = NULL,
+                                   .out_counts = out_sizes,
+                                   .out_offsets = NULL};
     return fy_collective_call_own(f, &what);
+}
+
+static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, void *out,
+                size_t size_bytes)
+{
+    return move_pieces(f, kind, root, in, NULL, out, NULL, size_bytes);
 }
 
 int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
@@ -40,53 +57,27 @@ int ferry_alltoall(ferry *f, const void *in, size_t size_bytes, void *out)
     return move(f, FERRY_ALLTOALL, 0, in, out, size_bytes);
 }
 
-static int move_pieces(ferry *f, const ferry_collective *given)
-{
-    ferry_collective what = *given;
-    what.size = sizeof(what);
-    what.type = FERRY_BYTE;
-    return fy_collective_call_own(f, &what);
-}
-
 int ferry_gatherv(ferry *f, int root, const void *in, size_t size_bytes, void *out,
                   const size_t *sizes)
 {
-    return move_pieces(f, &(ferry_collective){.kind = FERRY_GATHERV,
-                                              .root = root,
-                                              .in = in,
-                                              .out = out,
-                                              .count = size_bytes,
-                                              .out_counts = sizes});
+    return move_pieces(f, FERRY_GATHERV, root, in, NULL, out, sizes, size_bytes);
 }
 
 int ferry_allgatherv(ferry *f, const void *in, size_t size_bytes, void *out, const size_t *sizes)
 {
-    return move_pieces(f, &(ferry_collective){.kind = FERRY_ALLGATHERV,
-                                              .in = in,
-                                              .out = out,
-                                              .count = size_bytes,
-                                              .out_counts = sizes});
+    return move_pieces(f, FERRY_ALLGATHERV, 0, in, NULL, out, sizes, size_bytes);
 }
 
 int ferry_scatterv(ferry *f, int root, const void *in, const size_t *sizes, void *out,
                    size_t size_bytes)
 {
-    return move_pieces(f, &(ferry_collective){.kind = FERRY_SCATTERV,
-                                              .root = root,
-                                              .in = in,
-                                              .out = out,
-                                              .count = size_bytes,
-                                              .in_counts = sizes});
+    return move_pieces(f, FERRY_SCATTERV, root, in, sizes, out, NULL, size_bytes);
 }
 
 int ferry_alltoallv(ferry *f, const void *in, const size_t *in_sizes, void *out,
                     const size_t *out_sizes)
 {
-    return move_pieces(f, &(ferry_collective){.kind = FERRY_ALLTOALLV,
-                                              .in = in,
-                                              .out = out,
-                                              .in_counts = in_sizes,
-                                              .out_counts = out_sizes});
+    return move_pieces(f, FERRY_ALLTOALLV, 0, in, in_sizes, out, out_sizes, 0);
 }
 
 static int reduce(ferry *f, ferry_collective_kind kind, int root, ferry_type type,
@@ -99,7 +90,15 @@ static int reduce(ferry *f, ferry_collective_kind kind, int root, ferry_type typ
                                    .out = out,
                                    .count = count,
                                    .type = type,
-                                   .reduction = reduction};
+                                   .reduction = reduction,
+                                   .value_bytes = 0,
+                                   .combine = NULL,
+                                   .combine_arg = NULL,
+                                   .group = NULL,
+                                   .in_counts = NULL,
+                                   .in_offsets = NULL,
+                                   .out_counts = NULL,
+                                   .out_offsets = NULL};
     return fy_collective_call_own(f, &what);
 }
 

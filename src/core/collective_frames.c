@@ -109,11 +109,14 @@ static void collective_send_all(ferry *f, const fy_group *group, const fy_frame 
 
 fy_frame fy_collective_frame(const fy_collective *c, int32_t tag)
 {
-    return (fy_frame){.kind = FY_KIND_COLLECTIVE,
-                      .word_count = FY_CALL_WORDS,
-                      .tag = tag,
-                      .aux = c->number,
-                      .words = {c->call.what, c->call.size_bytes, c->call.signature}};
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_COLLECTIVE, 0, FY_CALL_WORDS);
+    frame.aux = c->number;
+    frame.tag = tag;
+    frame.words[0] = c->call.what;
+    frame.words[1] = c->call.size_bytes;
+    frame.words[2] = c->call.signature;
+    return frame;
 }
 
 static __attribute__((noinline)) void tell_all(ferry *f, const fy_collective *c, int error,

@@ -45,86 +45,81 @@ static void exchange_next(pieces *p)
         p->place = 0, p->at = 0;
 }
 
-static pieces pieces_of(const fy_collective *c, bool in, bool single)
+/* Those of `in` or of `out`, from this rank's place on. */
+static void pieces_start(pieces *p, const fy_collective *c, bool in, bool single)
 {
     const ferry_collective *what = &c->what;
-    pieces p = {.base = in ? (unsigned char *)(uintptr_t)what->in : what->out,
-                .counts = in ? what->in_counts : what->out_counts,
-                .offsets = in ? what->in_offsets : what->out_offsets,
-                .count = what->count,
-                .value_bytes = c->value_bytes,
-                .single = single,
-                .places = c->ranks};
-    while (p.place != c->self)
-        exchange_next(&p);
-    return p;
+    p->base = in ? (unsigned char *)(uintptr_t)what->in : what->out;
+    p->counts = in ? what->in_counts : what->out_counts;
+    p->offsets = in ? what->in_offsets : what->out_offsets;
+    p->count = what->count;
+    p->value_bytes = c->value_bytes;
+    p->single = single;
+    p->places = c->ranks;
+    p->place = p->counts == NULL || single ? c->self : 0;
+    p->at = (size_t)p->place * p->count;
+    while (p->place != c->self)
+        exchange_next(p);
 }
 
-/* Says which ranks have pieces for which. */
-typedef struct roles {
-    bool gathers, scatters; /* the root alone receives; it alone sends */
-    bool root;
-} roles;
-
-static bool sends_to(const fy_collective *c, const roles *r, int place)
+static void receive_all(fy_collective *c, pieces *out, int partners)
 {
-    return r->gathers ? place == c->root : !r->scatters || r->root;
-}
-
-static bool receives_from(const fy_collective *c, const roles *r, int place)
-{
-    return r->scatters ? place == c->root : !r->gathers || r->root;
-}
-
-static void receive_all(fy_collective *c, const roles *r, pieces out)
-{
-    for (int i = 1; i < c->ranks; i++) {
-        exchange_next(&out);
-        if (!receives_from(c, r, out.place))
-            continue;
-        (void)fy_plan_receive(c, out.place, TAG_DATA, data_of(&out), pieces_bytes(&out));
-        if (pieces_bytes(&out) > SMALL_BYTES)
-            fy_plan_send(c, out.place, TAG_READY, NULL, 0);
+    for (int i = 0; i < partners; i++) {
+        exchange_next(out);
+        (void)fy_plan_receive(c, out->place, TAG_DATA, data_of(out), pieces_bytes(out));
+        if (pieces_bytes(out) > SMALL_BYTES)
+            fy_plan_send(c, out->place, TAG_READY, NULL, 0);
     }
 }
 
-/* Sends small pieces first: ranks that wait for large pieces can work on them meanwhile. */
-static void exchange_send_all(fy_collective *c, const roles *r, pieces in, bool large)
+/* Sends the small pieces, or the large ones. `in` stays at its place. */
+static void exchange_send_all(fy_collective *c, pieces *in, int partners, bool large)
 {
-    for (int i = 1; i < c->ranks; i++) {
-        exchange_next(&in);
-        size_t bytes = pieces_bytes(&in);
-        if (!sends_to(c, r, in.place) || (bytes > SMALL_BYTES) != large)
+    int place = in->place;
+    size_t at = in->at;
+    for (int i = 0; i < partners; i++) {
+        exchange_next(in);
+        size_t bytes = pieces_bytes(in);
+        if ((bytes > SMALL_BYTES) != large)
             continue;
         if (large) {
-            uint32_t ready = fy_plan_receive(c, in.place, TAG_READY, NULL, 0);
-            fy_plan_announce(c, in.place, TAG_DATA, bytes);
+            uint32_t ready = fy_plan_receive(c, in->place, TAG_READY, NULL, 0);
+            fy_plan_announce(c, in->place, TAG_DATA, bytes);
             fy_plan_await(c, ready);
         }
-        fy_plan_send(c, in.place, TAG_DATA, data_of(&in), bytes);
+        fy_plan_send(c, in->place, TAG_DATA, data_of(in), bytes);
     }
+    in->place = place;
+    in->at = at;
 }
 
+/* All ranks send to all; or a root receives from all, or sends to all, and the others are leaves,
+ * whose one partner is the root. The counts that only the root reads may be missing at a leaf. */
 void fy_plan_exchange(fy_collective *c)
 {
     ferry_collective_kind kind = c->what.kind;
-    const roles r = {.gathers = kind == FERRY_GATHERV,
-                     .scatters = kind == FERRY_SCATTER || kind == FERRY_SCATTERV,
-                     .root = c->self == c->root};
-    /* The other ranks need not have the counts that only the root reads. */
-    pieces in =
-        pieces_of(c, true, r.gathers || kind == FERRY_ALLGATHERV || (r.scatters && !r.root));
-    pieces out = pieces_of(c, false, r.scatters || (r.gathers && !r.root));
+    bool gathers = kind == FERRY_GATHERV;
+    bool scatters = kind == FERRY_SCATTER || kind == FERRY_SCATTERV;
+    bool leaf = (gathers || scatters) && c->self != c->root;
+    int partners = leaf ? 1 : c->ranks - 1;
+    pieces in, out;
+    pieces_start(&in, c, true, leaf || gathers || kind == FERRY_ALLGATHERV);
+    pieces_start(&out, c, false, leaf || scatters);
+    void *own = data_of(&out);
     c->last = true;
-    if (r.gathers || r.scatters)
+    if (gathers || scatters)
         fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
+    if (leaf) /* the root comes next */
+        in.place = out.place = (c->root == 0 ? c->ranks : c->root) - 1;
     uint32_t first = c->post_count;
-    receive_all(c, &r, out);
+    receive_all(c, &out, scatters != leaf ? 0 : partners);
     uint32_t end = c->post_count;
-    exchange_send_all(c, &r, in, false);
-    if (sends_to(c, &r, c->self) && receives_from(c, &r, c->self))
-        fy_plan_copy(c, data_of(&out), data_of(&in), pieces_bytes(&in));
-    exchange_send_all(c, &r, in, true);
+    int sends = gathers != leaf ? 0 : partners;
+    /* Ranks that wait for large pieces can work on small ones meanwhile. */
+    exchange_send_all(c, &in, sends, false);
+    if (!leaf)
+        fy_plan_copy(c, own, data_of(&in), pieces_bytes(&in));
+    exchange_send_all(c, &in, sends, true);
     for (uint32_t post = first; post < end; post++)
         fy_plan_await(c, post);
 }
@@ -135,7 +130,8 @@ void fy_plan_reduce_scatter(fy_collective *c)
 {
     size_t room =
         PIECE_BYTES < c->value_bytes ? c->value_bytes : PIECE_BYTES - PIECE_BYTES % c->value_bytes;
-    pieces in = pieces_of(c, true, false);
+    pieces in;
+    pieces_start(&in, c, true, false);
     size_t left = pieces_bytes(&in) > c->done ? pieces_bytes(&in) - c->done : 0;
     size_t own = left < room ? left : room;
     unsigned char *out = own == 0 ? NULL : (unsigned char *)c->what.out + c->done;

@@ -28,8 +28,10 @@ static const uint8_t mail_words[FY_MAIL_SORTS] = {0, 4, 4, 2, 2, 3, 1};
 
 fy_frame fy_mail_frame(fy_mail_kind kind)
 {
-    return (fy_frame){
-        .kind = FY_KIND_MAIL, .handler = (uint16_t)kind, .word_count = mail_words[kind]};
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_MAIL, (uint16_t)kind, mail_words[kind]);
+    frame.words[0] = frame.words[1] = frame.words[2] = frame.words[3] = 0;
+    return frame;
 }
 
 fy_mail_mark *fy_mail_marks(const ferry *f, int rank)

@@ -120,7 +120,7 @@ static inline uint32_t fy_mail_cost(size_t size_bytes)
     return (uint32_t)size_bytes + FY_MAIL_HEAD_BYTES;
 }
 
-/* A frame of a kind, with nothing but the number of its words. */
+/* A frame of a kind without data, whose words are 0. */
 fy_frame fy_mail_frame(fy_mail_kind kind);
 
 /* The marks of `rank`'s offers; NULL: it shares no memory with this one. */

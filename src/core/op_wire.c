@@ -48,12 +48,22 @@ void fy_op_tell(ferry *f, int rank, const fy_frame *frame)
         tell_later(f, rank, frame);
 }
 
+static __attribute__((noinline)) void send_end(ferry *f, int rank, end_kind kind, uint32_t op,
+                                               uint64_t what, uint64_t more)
+{
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_END, (uint16_t)kind,
+                   kind == END_PLAIN ? END_WORDS - 1 : END_WORDS);
+    frame.words[0] = op;
+    frame.words[1] = what;
+    frame.words[2] = more;
+    fy_op_tell(f, rank, &frame);
+}
+
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
 {
-    const fy_frame frame = {
-        .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
     if (op != 0)
-        fy_op_tell(f, rank, &frame);
+        send_end(f, rank, END_PLAIN, op, (uint64_t)(int64_t)error, 0);
 }
 
 void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
@@ -84,26 +94,18 @@ static void op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t moveme
 
 void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
 {
-    const fy_frame frame = {.kind = FY_KIND_END,
-                            .handler = END_TOO_LONG,
-                            .word_count = END_WORDS,
-                            .words = {op, 0, size_max}};
     if (op != 0)
-        fy_op_tell(f, rank, &frame);
+        send_end(f, rank, END_TOO_LONG, op, 0, size_max);
 }
 
 void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement)
 {
-    const fy_frame frame = {.kind = FY_KIND_END,
-                            .handler = END_MOVED,
-                            .word_count = END_WORDS,
-                            .words = {op, (uint32_t)new_rank, movement}};
     if (op == 0)
         return;
     if (rank == f->head.rank)
         op_moved(f, op, rank, new_rank, movement);
     else
-        fy_op_tell(f, rank, &frame);
+        send_end(f, rank, END_MOVED, op, (uint32_t)new_rank, movement);
 }
 
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)

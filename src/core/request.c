@@ -233,7 +233,11 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
 static fy_frame arrival_of(const ferry *f, const fy_frame *frame)
 {
     uint64_t error = (uint64_t)(int64_t)(request_find(f, frame) == NULL ? FERRY_ENOENT : 0);
-    return (fy_frame){.kind = FY_KIND_END, .word_count = 2, .words = {frame->op, error}};
+    fy_frame arrival;
+    fy_frame_begin(&arrival, FY_KIND_END, 0, 2);
+    arrival.words[0] = frame->op;
+    arrival.words[1] = error;
+    return arrival;
 }
 
 __attribute__((cold)) bool fy_request_hold(ferry *f, int source, fy_frame *frame)

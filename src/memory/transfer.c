@@ -56,14 +56,15 @@ typedef struct order {
 static int send_call(ferry *f, int rank, const order *o)
 {
     const ferry_memory_call *call = o->call;
-    const fy_frame frame = {.kind = FY_KIND_TRANSFER,
-                            .word_count = TRANSFER_WORDS,
-                            .handler = call->handler.index,
-                            .op = o->op,
-                            .tag = call->tag,
-                            .aux = fy_handler_signature(f, call->handler.index),
-                            .words = {(uintptr_t)o->data, o->size_bytes, call->argument,
-                                      o->tells && (o->op & FY_OP_ON_ARRIVAL) == 0}};
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_TRANSFER, call->handler.index, TRANSFER_WORDS);
+    frame.op = o->op;
+    frame.aux = fy_handler_signature(f, call->handler.index);
+    frame.tag = call->tag;
+    frame.words[0] = (uintptr_t)o->data;
+    frame.words[1] = o->size_bytes;
+    frame.words[2] = call->argument;
+    frame.words[3] = o->tells && (o->op & FY_OP_ON_ARRIVAL) == 0;
     int error = fy_send_paced(f, rank, &frame, NULL);
     if (error == 0)
         fy_work_goes(f, rank);

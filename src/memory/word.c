@@ -27,11 +27,11 @@ typedef struct query {
 static int word_ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track)
 {
     fy_call_slots *w = &fy_memory_of(f)->words;
-    fy_frame frame = {.kind = FY_KIND_WORD,
-                      .word_count = QUERY_WORDS,
-                      .handler = q->verb,
-                      .words = {q->words[0], q->words[1], q->words[2], NOBODY}};
     uint32_t op = 0, index = NOBODY;
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_WORD, q->verb, QUERY_WORDS);
+    fy_words_copy(frame.words, q->words, 3);
+    frame.words[3] = NOBODY;
     if (track != NULL) {
         const void *there = q->verb == WORD_ALLOC ? NULL : (void *)(uintptr_t)q->words[0];
         const fy_op_about about = fy_memory_about(out, there);

@@ -44,8 +44,10 @@ static void credit_add(fy_credit *credit, int tokens, uint32_t epoch)
 
 int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch)
 {
-    const fy_frame frame = {
-        .kind = FY_KIND_CREDIT, .word_count = 2, .words = {(uint64_t)(int64_t)tokens, epoch}};
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_CREDIT, 0, 2);
+    frame.words[0] = (uint64_t)(int64_t)tokens;
+    frame.words[1] = epoch;
     if (rank != fy_head_of(f)->rank)
         return fy_send(f, FY_CONTROL, rank, &frame);
     fy_control_lock(f);

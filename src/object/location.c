@@ -7,37 +7,39 @@
 #include "object/kinds.h"
 #include "object/protocol.h"
 
-/* Sends a location notice. `ranks`: if the object has ended, the ranks that have dealt with it. */
-static void send_word(ferry *f, int rank, ferry_object object, int place, uint32_t movement,
-                      const fy_source *ranks, uint32_t count)
+/* Writes a location notice. The notice is a hint. If it is lost, the next message of its target
+ * takes a longer way, or fails at its own target. */
+static void begin_word(fy_frame *frame, uint8_t word_count, ferry_object object, int place,
+                       uint32_t movement)
 {
-    fy_frame frame = {.kind = FY_KIND_LOCATION,
-                      .word_count = FY_PLACE_WORDS,
-                      .words = {object.word, fy_place_word(place, movement)},
-                      .data = ranks,
-                      .size_bytes = count * sizeof *ranks};
-    /* The notice is a hint. If it is lost, the next message of `rank` takes a longer way, or fails
-     * at its target. */
-    (void)fy_send(f, FY_DATA, rank, &frame);
+    fy_frame_begin(frame, FY_KIND_LOCATION, 0, word_count);
+    frame->words[0] = object.word;
+    frame->words[1] = fy_place_word(place, movement);
 }
 
 void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
 {
-    send_word(f, rank, object, place, movement, NULL, 0);
+    fy_frame frame;
+    begin_word(&frame, FY_PLACE_WORDS, object, place, movement);
+    (void)fy_send(f, FY_DATA, rank, &frame);
 }
 
 void fy_location_send_as_work(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
 {
-    const fy_frame frame = {.kind = FY_KIND_LOCATION,
-                            .word_count = FY_PLACE_WORDS_COUNTED,
-                            .words = {object.word, fy_place_word(place, movement)}};
-    (void)fy_send_as_work(f, rank, &frame); /* a hint too */
+    fy_frame frame;
+    begin_word(&frame, FY_PLACE_WORDS_COUNTED, object, place, movement);
+    frame.words[FY_PLACE_WORDS] = 0;
+    (void)fy_send_as_work(f, rank, &frame);
 }
 
 void fy_end_send(ferry *f, int rank, ferry_object object, uint32_t movement, const fy_source *ranks,
                  uint32_t count)
 {
-    send_word(f, rank, object, FY_PLACE_NONE, movement, ranks, count);
+    fy_frame frame;
+    begin_word(&frame, FY_PLACE_WORDS, object, FY_PLACE_NONE, movement);
+    frame.data = ranks;
+    frame.size_bytes = count * sizeof *ranks;
+    (void)fy_send(f, FY_DATA, rank, &frame);
 }
 
 /* On a rank that does not know the object: makes an entry if the protocol tells all ranks, and the

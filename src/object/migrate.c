@@ -129,11 +129,12 @@ static int pack_and_send(ferry *f, fy_thread thread, const cargo *c, int *answer
     int travelling = 0;
     for (int i = 0; i < c->count; i++)
         travelling += c->records[i]->travels;
-    fy_frame frame = {.kind = FY_KIND_ARRIVAL,
-                      .word_count = 1,
-                      .words = {c->records[0]->object.word, (unsigned)travelling},
-                      .data = block,
-                      .size_bytes = c->size_bytes};
+    fy_frame frame;
+    fy_frame_begin(&frame, FY_KIND_ARRIVAL, 0, 1);
+    frame.words[0] = c->records[0]->object.word;
+    frame.words[1] = (unsigned)travelling;
+    frame.data = block;
+    frame.size_bytes = c->size_bytes;
     int error = FERRY_EAGAIN;
     if (shared)
         error = hand_over(f, thread, target, &frame);

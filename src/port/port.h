@@ -58,6 +58,21 @@ typedef struct fy_frame {
                    helper */
 } fy_frame;
 
+/* Begins a frame without data: `words` are still to be set. It sets the fields one by one. In a
+ * small library the compiler makes `rep stos` of an initialiser, which takes 30 cycles to begin. */
+static inline void fy_frame_begin(fy_frame *frame, uint8_t kind, uint16_t handler,
+                                  uint8_t word_count)
+{
+    frame->op = frame->aux = 0;
+    frame->handler = handler;
+    frame->word_count = word_count;
+    frame->kind = kind;
+    frame->tag = 0;
+    frame->data = NULL;
+    frame->size_bytes = 0;
+    frame->block = frame->quiet = false;
+}
+
 /* Copies the words of a frame one by one. They were just written in that way: a copy of several
  * words in one load would wait until those stores are in the cache. The compiler would make `rep
  * movs` of a loop, which takes longer to begin than four words take. */
