@@ -29,7 +29,7 @@ typedef struct fy_collective_kind {
     char name[21]; /* of the call */
     uint8_t flags;
 } fy_collective_kind;
-extern const fy_collective_kind fy_collective_kinds[FERRY_ALLTOALLV + 1];
+FY_SHARED extern const fy_collective_kind fy_collective_kinds[FERRY_ALLTOALLV + 1];
 
 /* The flags of the kind of a call (FY_CALL_...). */
 static inline uint8_t fy_collective_flags(uint64_t what)

@@ -43,7 +43,7 @@ static inline const ferry_message *fy_frame_message(const fy_frame *frame)
     return message;
 }
 
-const char *fy_handler_name(const ferry *f, uint16_t index);
+FY_SHARED const char *fy_handler_name(const ferry *f, uint16_t index);
 /* A hash that is equal on two ranks if the handler of that index, and all before it, are the same
  * on both. 0 for no handler. */
 uint32_t fy_handler_signature(const ferry *f, uint16_t index);

@@ -135,7 +135,7 @@ void fy_mail_take_done(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_credit(ferry *f, int source, const fy_frame *frame);
 
 /* The owner of a receive's operation (fy_op_own). */
-fy_op_gone_fn fy_mail_want_gone, fy_mail_offer_gone;
+FY_SHARED fy_op_gone_fn fy_mail_want_gone, fy_mail_offer_gone;
 
 /* The frames that a target gets, mail_receive.c. */
 fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame);

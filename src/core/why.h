@@ -41,10 +41,14 @@ static inline uint64_t fy_stamp(const ferry *f)
 }
 
 /* The seconds since a time of fy_stamp. [application thread] */
-double fy_why_age(const ferry *f, uint64_t since_ns);
+FY_SHARED double fy_why_age(const ferry *f, uint64_t since_ns);
 
 /* Answers for the rank while a task runs, if somebody has asked (why.h). [helper thread, control
  * lock held] */
 void fy_why_helper(ferry *f);
+
+/* Adds the lines about what this rank waits for (core/why/waits.h). If the plug-in cannot be
+ * opened, one line says so. [application thread] */
+void fy_why_waits(ferry *f, fy_why *why);
 
 #endif

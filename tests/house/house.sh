@@ -439,10 +439,10 @@ rule_library()
     echo "libferry.so: $size bytes stripped"
     readelf -d "$scratch/ferry.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
-    nm -D --undefined-only "$build/lib/libferry_data.so" "$build/lib/ferry/ferry-port-sim.so" \
-        "$build/lib/ferry/ferry-port-nodes.so" "$build/lib/ferry/ferry-launch.so" \
-        "$build/lib/ferry/ferry-steer.so" "$build/lib/ferry/ferry-report.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
-        >"$scratch/needed"
+    (cd "$build/lib" &&
+        nm -D --undefined-only libferry_data.so ferry/ferry-port-sim.so ferry/ferry-port-nodes.so \
+            ferry/ferry-launch.so ferry/ferry-steer.so ferry/ferry-report.so ferry/ferry-why.so) |
+        awk '$NF ~ /^fy_/ { print $NF }' | sort -u >"$scratch/needed"
     nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
         awk '$NF ~ /^fy_/ && $NF !~ /^fy_([a-z_]*alloc|double)$/ {
             print "ferry-schedulers.so: needs " $NF }' >>"$found"
