@@ -4,11 +4,14 @@
  * the higher. So operands keep the order of ranks, and the result is one expression, the same on
  * each rank that computes it. If the number of ranks is no power of two, the first ranks pair up
  * before. Allreduce exchanges results, and the upper rank of each pair gets the result afterwards.
+ * If a piece is large, two ranks exchange halves of it. Each combines one, and the next two ranks
+ * exchange halves of that. In the end the ranks collect the shares; the expression is the same.
  * Reduce folds upper into lower halves, down to rank 0, which sends the result to the root. */
 #include "core/collective.h"
 #include "core/rank.h"
 
-enum { PIECE_BYTES = 32 * 1024, TAGS_PER_PART = 128 };
+enum { PIECE_BYTES = 32 * 1024, HALVES_MIN_BYTES = 16 * 1024, TAGS_PER_PART = 128 };
+enum { ROUNDS_MAX = 20 }; /* of two ranks each, with as many ranks as there may be */
 enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_BARRIER = 80 }; /* above the rounds */
 
 /* The piece on which a part works: in place in `out`, or in scratch if `out` is not wanted. */
@@ -22,7 +25,8 @@ typedef struct part {
 static bool allreduce_begin(fy_collective *c, part *p, bool in_place)
 {
     size_t left = c->size_bytes - c->done;
-    size_t room = c->size_bytes < PIECE_BYTES ? c->size_bytes : PIECE_BYTES;
+    size_t most = in_place ? 2 * PIECE_BYTES : PIECE_BYTES; /* halves of it go by themselves */
+    size_t room = c->size_bytes < most ? c->size_bytes : most;
     room -= room % c->value_bytes;
     if (room == 0)
         room = c->size_bytes < c->value_bytes ? c->size_bytes : c->value_bytes;
@@ -51,19 +55,38 @@ static int position_of(const fy_collective *c, const fy_pairing *p)
     return c->self < 2 * p->rest ? c->self / 2 : c->self - p->rest;
 }
 
-/* Rounds among ranks that hold a run each. */
-static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs)
+/* Rounds among ranks that hold a run of ranks each: two exchange what they have, and combine it.
+ * `halves`: each combines one half of it, and the ranks collect these shares in the end. */
+static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs, bool halves)
 {
-    int position = position_of(c, pairs);
-    for (int mask = 1, round = 0; mask < pairs->power; mask *= 2, round++) {
-        int other = position ^ mask;
-        int rank = rank_of(pairs, other);
-        bool lower = other < position;
-        uint32_t post = fy_plan_receive(c, rank, p->tag + round, p->other, p->bytes);
-        fy_plan_send(c, rank, p->tag + round, p->piece, p->bytes);
-        fy_plan_await(c, post);
-        fy_plan_combine(c, p->piece, lower ? p->other : p->piece, lower ? p->piece : p->other,
-                        p->bytes);
+    unsigned char *wholes[ROUNDS_MAX], *own = p->piece;
+    size_t sizes[ROUNDS_MAX], size = p->bytes;
+    int position = position_of(c, pairs), round = 0;
+    for (; 1 << round < pairs->power; round++) {
+        int rank = rank_of(pairs, position ^ 1 << round);
+        bool upper = (position >> round & 1) != 0;
+        unsigned char *sent = own;
+        size_t sent_bytes = size;
+        wholes[round] = own;
+        sizes[round] = size;
+        if (halves) {
+            size_t low = size / c->value_bytes / 2 * c->value_bytes;
+            sent_bytes = upper ? low : size - low;
+            sent = upper ? own : own + low;
+            own += upper ? low : 0;
+            size -= sent_bytes;
+        }
+        fy_plan_send(c, rank, p->tag + round, sent, sent_bytes);
+        fy_plan_take(c, rank, p->tag + round, p->other, size);
+        fy_plan_combine(c, own, upper ? p->other : own, upper ? own : p->other, size);
+    }
+    while (halves && round-- > 0) {
+        int rank = rank_of(pairs, position ^ 1 << round);
+        unsigned char *theirs = own == wholes[round] ? own + size : wholes[round];
+        fy_plan_send(c, rank, p->tag + ROUNDS_MAX + round, own, size);
+        fy_plan_take(c, rank, p->tag + ROUNDS_MAX + round, theirs, sizes[round] - size);
+        own = wholes[round];
+        size = sizes[round];
     }
 }
 
@@ -83,7 +106,8 @@ void fy_plan_allreduce(fy_collective *c)
         fy_plan_take(c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
         fy_plan_combine(c, p.piece, p.piece, p.other, p.bytes);
     }
-    double_up(c, &p, &pairs);
+    double_up(c, &p, &pairs,
+              p.bytes >= HALVES_MIN_BYTES && p.bytes / c->value_bytes >= (size_t)pairs.power);
     if (paired)
         fy_plan_send(c, c->self + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
 }
