@@ -25,12 +25,13 @@ typedef struct part {
 static bool allreduce_begin(fy_collective *c, part *p, bool in_place)
 {
     size_t left = c->size_bytes - c->done;
-    size_t most = in_place ? 2 * PIECE_BYTES : PIECE_BYTES; /* halves of it go by themselves */
+    /* Of what is in place halves go by themselves, and between nodes each round takes long. */
+    size_t most = !in_place ? PIECE_BYTES : c->spread ? 8 * PIECE_BYTES : 2 * PIECE_BYTES;
     size_t room = c->size_bytes < most ? c->size_bytes : most;
     room -= room % c->value_bytes;
     if (room == 0)
         room = c->size_bytes < c->value_bytes ? c->size_bytes : c->value_bytes;
-    if (c->scratch == NULL && !fy_plan_scratch(c, room * 3))
+    if (c->scratch == NULL && !fy_plan_scratch(c, in_place ? room : room * 3))
         return false;
     p->bytes = left < room ? left : room;
     p->piece =

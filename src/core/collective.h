@@ -112,6 +112,7 @@ struct fy_collective {
     uint64_t id; /* of its group, when it began */
     uint32_t number;
     bool by_board; /* carried out by collective_board.c, without steps */
+    bool spread;   /* the ranks of the job do not all share memory */
     /* Zero when a call begins, from `error` to `done`. */
     int error;
     bool told;     /* all know of the error */

@@ -85,6 +85,7 @@ static fy_collective *collective_begin(ferry *f, const ferry_collective *what, b
     c->group = fy_group_use(what->group != NULL ? what->group : all->group);
     c->number = ++c->group->number;
     c->by_board = by_board;
+    c->spread = all->boards == NULL;
     c->error = 0;
     c->told = c->finished = c->kept = c->last = false;
     c->op = c->part = c->at = c->step_count = c->post_count = 0;
