@@ -5,8 +5,9 @@
  * each rank that computes it. If the number of ranks is no power of two, the first ranks pair up
  * before. Allreduce exchanges results, and the upper rank of each pair gets the result afterwards.
  * If a piece is large, two ranks exchange halves of it. Each combines one, and the next two ranks
- * exchange halves of that. In the end the ranks collect the shares; the expression is the same.
- * Reduce folds upper into lower halves, down to rank 0, which sends the result to the root. */
+ * exchange halves of that. In the end the ranks, or the root alone, collect the shares. The
+ * expression is the same. Reduce folds small pieces from upper into lower halves, down to rank 0,
+ * which sends the result to the root. */
 #include "core/collective.h"
 #include "core/rank.h"
 
@@ -22,23 +23,27 @@ typedef struct part {
     bool large;
 } part;
 
-static bool allreduce_begin(fy_collective *c, part *p, bool in_place)
+/* The size of a piece that goes by halves: between nodes each round takes long. */
+static size_t halved_bytes(const fy_collective *c)
+{
+    return c->spread ? 8 * PIECE_BYTES : 2 * PIECE_BYTES;
+}
+
+static bool allreduce_begin(fy_collective *c, part *p, bool in_place, size_t most)
 {
     size_t left = c->size_bytes - c->done;
-    /* Of what is in place halves go by themselves, and between nodes each round takes long. */
-    size_t most = !in_place ? PIECE_BYTES : c->spread ? 8 * PIECE_BYTES : 2 * PIECE_BYTES;
     size_t room = c->size_bytes < most ? c->size_bytes : most;
     room -= room % c->value_bytes;
     if (room == 0)
         room = c->size_bytes < c->value_bytes ? c->size_bytes : c->value_bytes;
-    if (c->scratch == NULL && !fy_plan_scratch(c, in_place ? room : room * 3))
+    if (c->scratch == NULL && !fy_plan_scratch(c, in_place ? room : room * 2))
         return false;
     p->bytes = left < room ? left : room;
     p->piece =
         in_place && c->size_bytes > 0 ? (unsigned char *)c->what.out + c->done : c->scratch + room;
     p->other = c->scratch;
     p->tag = (int32_t)(c->part % 0x100000 * TAGS_PER_PART);
-    p->large = c->size_bytes > room;
+    p->large = c->size_bytes > PIECE_BYTES;
     if (c->size_bytes > 0)
         fy_plan_copy(c, p->piece, (const unsigned char *)c->what.in + c->done, p->bytes);
     c->done += p->bytes;
@@ -51,18 +56,22 @@ static int rank_of(const fy_pairing *p, int position)
     return position < p->rest ? position * 2 : position + p->rest;
 }
 
-static int position_of(const fy_collective *c, const fy_pairing *p)
+static int position_of(const fy_pairing *p, int rank)
 {
-    return c->self < 2 * p->rest ? c->self / 2 : c->self - p->rest;
+    return rank < 2 * p->rest ? rank / 2 : rank - p->rest;
 }
 
+/* Not one position collects the shares, but all do. */
+enum { ALL_COLLECT = -1 };
+
 /* Rounds among ranks that hold a run of ranks each: two exchange what they have, and combine it.
- * `halves`: each combines one half of it, and the ranks collect these shares in the end. */
-static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs, bool halves)
+ * `halves`: each combines one half of it, and in the end `collector` collects these shares. */
+static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs, bool halves,
+                      int collector)
 {
     unsigned char *wholes[ROUNDS_MAX], *own = p->piece;
     size_t sizes[ROUNDS_MAX], size = p->bytes;
-    int position = position_of(c, pairs), round = 0;
+    int position = position_of(pairs, c->self), round = 0;
     for (; 1 << round < pairs->power; round++) {
         int rank = rank_of(pairs, position ^ 1 << round);
         bool upper = (position >> round & 1) != 0;
@@ -84,11 +93,21 @@ static void double_up(fy_collective *c, const part *p, const fy_pairing *pairs, 
     while (halves && round-- > 0) {
         int rank = rank_of(pairs, position ^ 1 << round);
         unsigned char *theirs = own == wholes[round] ? own + size : wholes[round];
-        fy_plan_send(c, rank, p->tag + ROUNDS_MAX + round, own, size);
+        bool other_collects =
+            collector != ALL_COLLECT && ((position ^ collector) >> round & 1) != 0;
+        if (collector == ALL_COLLECT || other_collects)
+            fy_plan_send(c, rank, p->tag + ROUNDS_MAX + round, own, size);
+        if (other_collects)
+            return;
         fy_plan_take(c, rank, p->tag + ROUNDS_MAX + round, theirs, sizes[round] - size);
         own = wholes[round];
         size = sizes[round];
     }
+}
+
+static bool goes_by_halves(const fy_collective *c, const part *p, const fy_pairing *pairs)
+{
+    return p->bytes >= HALVES_MIN_BYTES && p->bytes / c->value_bytes >= (size_t)pairs->power;
 }
 
 void fy_plan_allreduce(fy_collective *c)
@@ -96,7 +115,7 @@ void fy_plan_allreduce(fy_collective *c)
     part p;
     fy_pairing pairs = fy_pairing_of(c->ranks);
     bool paired = c->self < 2 * pairs.rest;
-    if (!allreduce_begin(c, &p, true))
+    if (!allreduce_begin(c, &p, true, halved_bytes(c)))
         return;
     if (paired && c->self % 2 == 1) {
         fy_plan_send(c, c->self - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
@@ -107,8 +126,7 @@ void fy_plan_allreduce(fy_collective *c)
         fy_plan_take(c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
         fy_plan_combine(c, p.piece, p.piece, p.other, p.bytes);
     }
-    double_up(c, &p, &pairs,
-              p.bytes >= HALVES_MIN_BYTES && p.bytes / c->value_bytes >= (size_t)pairs.power);
+    double_up(c, &p, &pairs, goes_by_halves(c, &p, &pairs), ALL_COLLECT);
     if (paired)
         fy_plan_send(c, c->self + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
 }
@@ -130,24 +148,15 @@ static void take_over(fy_collective *c, const part *p, int rank, int32_t tag, vo
 }
 
 /* Folds until this rank has passed its run on. Rank 0 folds until it has the results of all. */
-static void fold(fy_collective *c, const part *p)
+static void fold(fy_collective *c, const part *p, const fy_pairing *pairs)
 {
-    fy_pairing pairs = fy_pairing_of(c->ranks);
-    int position = position_of(c, &pairs);
-    if (c->self < 2 * pairs.rest && c->self % 2 == 1) {
-        hand_over(c, p, c->self - 1, TAG_PAIR);
-        return;
-    }
-    if (c->self < 2 * pairs.rest) {
-        take_over(c, p, c->self + 1, TAG_PAIR, p->other);
-        fy_plan_combine(c, p->piece, p->piece, p->other, p->bytes);
-    }
-    for (int mask = 1, round = 0; mask < pairs.power; mask *= 2, round++) {
+    int position = position_of(pairs, c->self);
+    for (int mask = 1, round = 0; mask < pairs->power; mask *= 2, round++) {
         if (position & mask) {
-            hand_over(c, p, rank_of(&pairs, position - mask), round);
+            hand_over(c, p, rank_of(pairs, position - mask), round);
             return;
         }
-        take_over(c, p, rank_of(&pairs, position + mask), round, p->other);
+        take_over(c, p, rank_of(pairs, position + mask), round, p->other);
         fy_plan_combine(c, p->piece, p->piece, p->other, p->bytes);
     }
 }
@@ -156,16 +165,31 @@ void fy_plan_reduce(fy_collective *c)
 {
     part p;
     size_t at = c->done;
+    fy_pairing pairs = fy_pairing_of(c->ranks);
+    bool paired = c->self < 2 * pairs.rest;
     if (c->part == 0)
         fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
-    if (!allreduce_begin(c, &p, false))
+    if (!allreduce_begin(c, &p, false, halved_bytes(c)))
         return;
     unsigned char *out = c->what.out;
-    fold(c, &p);
-    if (c->root != 0 && c->self == 0)
+    bool halves = goes_by_halves(c, &p, &pairs);
+    int collector = halves ? position_of(&pairs, c->root) : 0, holder = rank_of(&pairs, collector);
+    if (paired && c->self % 2 == 1) {
+        hand_over(c, &p, c->self - 1, TAG_PAIR);
+    } else {
+        if (paired) {
+            take_over(c, &p, c->self + 1, TAG_PAIR, p.other);
+            fy_plan_combine(c, p.piece, p.piece, p.other, p.bytes);
+        }
+        if (halves)
+            double_up(c, &p, &pairs, true, collector);
+        else
+            fold(c, &p, &pairs);
+    }
+    if (c->root != holder && c->self == holder)
         hand_over(c, &p, c->root, TAG_RESULT);
-    else if (c->root != 0 && c->self == c->root)
-        take_over(c, &p, 0, TAG_RESULT, p.bytes == 0 ? NULL : out + at);
+    else if (c->root != holder && c->self == c->root)
+        take_over(c, &p, holder, TAG_RESULT, p.bytes == 0 ? NULL : out + at);
     else if (c->self == c->root && p.bytes > 0)
         fy_plan_copy(c, out + at, p.piece, p.bytes);
 }
@@ -180,7 +204,7 @@ void fy_plan_scan(fy_collective *c)
     size_t at = c->done;
     if (c->part == 0)
         fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
-    if (!allreduce_begin(c, &p, false))
+    if (!allreduce_begin(c, &p, false, PIECE_BYTES))
         return;
     unsigned char *result = p.bytes == 0 ? NULL : (unsigned char *)c->what.out + at;
     for (int distance = 1, round = 0; distance < c->ranks; distance *= 2, round++) {

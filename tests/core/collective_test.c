@@ -147,18 +147,25 @@ static void reduce(ferry *f, void *arg)
     while (power <= ranks / 2)
         power *= 2;
     double *in = malloc(20000 * sizeof(double)), *out = malloc(20000 * sizeof(double));
-    CHECK(in != NULL && out != NULL);
+    double *reduced = malloc(20000 * sizeof(double));
+    CHECK(in != NULL && out != NULL && reduced != NULL);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         for (size_t j = 0; j < counts[i]; j++)
             in[j] = value_of(ferry_rank(f), j);
         CHECK(ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, in, out, counts[i]) == 0);
         for (size_t j = 0; j < counts[i]; j++)
             CHECK(out[j] == expected_sum(0, power, ranks, j));
+        int root = (int)i % ranks;
+        memset(reduced, 0, 20000 * sizeof(double));
+        CHECK(ferry_reduce(f, root, FERRY_DOUBLE, FERRY_SUM, in, reduced, counts[i]) == 0);
+        for (size_t j = 0; j < counts[i]; j++)
+            CHECK(reduced[j] == (ferry_rank(f) == root ? out[j] : 0));
         CHECK(ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, in, in, counts[i]) == 0);
         CHECK(counts[i] == 0 || memcmp(in, out, counts[i] * sizeof(double)) == 0);
     }
     free(in);
     free(out);
+    free(reduced);
 }
 
 static void test_allreduce_is_the_same_everywhere(void **state)
