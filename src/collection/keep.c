@@ -49,6 +49,7 @@ static void kept(ferry *f, fy_record *record)
 
 void fy_keeper_start(ferry *f)
 {
-    fy_objects_of(f)->keeper =
-        (fy_keeper){.handler = fy_collections_of(f)->step.index, .keep = step_keep, .kept = kept};
+    const fy_collections *all = fy_collections_of(f);
+    fy_objects_of(f)->keeper = (fy_keeper){
+        .handler = all->step.index, .silent = all->proceed.index, .keep = step_keep, .kept = kept};
 }

@@ -4,7 +4,10 @@
  * task, unless the message comes while the element moves or before its turn. When the needs of a
  * step are complete, the element sends itself a message that runs it. If the message that completes
  * them has a task, the step runs in that. So each step is a task, and the element may move between
- * two steps. */
+ * two steps.
+ *
+ * If the element moves before its own message has come, the new rank may send another one. The
+ * second finds nothing to run, or the element has ended. So nobody is told that it is lost. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -90,7 +90,7 @@ fy_verdict fy_message_miss(ferry *f, int source, fy_entry *entry, fy_envelope *e
                            const ferry_message *message);
 
 /* Fails a message to a destroyed object, and tells its sender to forget the object. */
-void fy_message_bounce(ferry *f, const fy_envelope *envelope);
+void fy_message_bounce(ferry *f, const fy_envelope *envelope, ferry_handler handler);
 
 /* Fails and frees queued messages (FERRY_ENOENT: as fy_message_bounce), as far as there is memory
  * to tell their senders. fy_failed_tell does the rest later, and returns how many. */

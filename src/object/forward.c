@@ -15,12 +15,14 @@ void fy_message_end_op(ferry *f, int origin, uint32_t op, int error)
         fy_op_end_remote(f, origin, op, error);
 }
 
-__attribute__((cold)) void fy_message_bounce(ferry *f, const fy_envelope *envelope)
+__attribute__((cold)) void fy_message_bounce(ferry *f, const fy_envelope *envelope,
+                                             ferry_handler handler)
 {
+    bool lost = envelope->op == 0 && handler.index != fy_objects_of(f)->keeper.silent;
     if (envelope->origin != ferry_rank(f))
         fy_location_send(f, envelope->origin, envelope->object,
-                         envelope->op == 0 ? FY_PLACE_LOST : FY_PLACE_NONE, envelope->movement);
-    else if (envelope->op == 0)
+                         lost ? FY_PLACE_LOST : FY_PLACE_NONE, envelope->movement);
+    else if (lost)
         fy_log(f, "a message to object %016llx is lost: the object was destroyed",
                (unsigned long long)envelope->object.word);
     fy_message_end(f, envelope, FERRY_ENOENT);
@@ -108,7 +110,7 @@ fy_verdict fy_message_miss(ferry *f, int source, fy_entry *entry, fy_envelope *e
     if (entry != NULL && entry->movement == 0 && !entry->dead)
         entry = NULL; /* this rank has only sent to the object */
     if (entry == NULL ? fy_object_is_ours(objects, envelope->object) : entry->dead) {
-        fy_message_bounce(f, envelope);
+        fy_message_bounce(f, envelope, message->handler);
         return FY_TAKEN;
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);

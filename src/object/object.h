@@ -34,6 +34,7 @@ typedef struct fy_object_watch {
  * layer above. [application thread] */
 typedef struct fy_keeper {
     uint16_t handler; /* UINT16_MAX: none */
+    uint16_t silent;  /* another handler: its messages may be lost without a word. 0: none */
     /* Takes the message if it can. False: nothing has happened. */
     bool (*keep)(ferry *f, fy_record *record, const fy_envelope *envelope,
                  const ferry_message *message);

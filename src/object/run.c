@@ -146,7 +146,7 @@ __attribute__((cold)) int fy_failed_tell(ferry *f)
     for (; objects->failed.head != NULL && fy_op_end_reserve(f); count++) {
         fy_queued_message *queued = fy_queued_list_pop(&objects->failed);
         if (queued->error == FERRY_ENOENT)
-            fy_message_bounce(f, &queued->envelope);
+            fy_message_bounce(f, &queued->envelope, queued->message.handler);
         else
             fy_message_end(f, &queued->envelope, queued->error);
         fy_queued_destroy(&objects->messages, queued);
