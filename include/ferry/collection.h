@@ -126,14 +126,15 @@ typedef struct ferry_collection_options {
  * Handlers of elements may run before it returns on this rank. Copies `options`. Gives `*out`,
  * freed with ferry_collection_destroy or ferry_close. FERRY_EINVAL: an option is wrong, or the
  * ranks disagree. FERRY_ENOMEM: also when `make` gave NULL. If another rank fails, its error; the
- * message names the rank. Errors as ferry_allreduce. [app thread,
- * not in handlers | polls | may block] */
+ * message names the rank. FERRY_EPEER: a rank has died, and the collection may exist on others
+ * (docs/guide/collections.md). Errors as ferry_allreduce. [app thread, not in handlers | polls |
+ * may block] */
 FERRY_API FERRY_MUST_USE int
 ferry_collection_create(ferry *f, const ferry_collection_options *options, ferry_collection **out);
 
-/* Waits as ferry_quiesce, then destroys all elements and frees `c`. Collective. Messages that wait
- * for elements fail with FERRY_ECANCELED. If ferry_quiesce fails, its error is returned, and `c` is
- * freed too. [app thread, not in handlers | polls | may block] */
+/* Waits as ferry_quiesce, destroys all elements, waits as ferry_quiesce again, and frees `c`.
+ * Collective. Messages that wait for elements fail with FERRY_ECANCELED. If a ferry_quiesce fails,
+ * its error is returned, and `c` is freed too. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_collection_destroy(ferry_collection *c);
 
 /* Asks the home of `index` to make its element from `size_bytes` at `bytes`, which are borrowed. If

@@ -164,19 +164,19 @@ static failure failure_note(ferry *f, int error)
 }
 
 /* At least one rank has failed. Returns the error of this rank, or else of the first rank that has
- * one, with its reason. Collective. */
-static int failure_share(ferry *f, const failure *own)
+ * one, with its reason. Collective: `*reached` says how that ended. */
+static int failure_share(ferry *f, const failure *own, int *reached)
 {
     failure other = *own;
     int32_t first = own->error != 0 ? ferry_rank(f) : INT32_MAX;
-    int reached = ferry_allreduce(f, FERRY_INT32, FERRY_MIN, &first, &first, 1);
-    if (reached == 0)
-        reached = ferry_broadcast(f, first, &other, sizeof other);
+    *reached = ferry_allreduce(f, FERRY_INT32, FERRY_MIN, &first, &first, 1);
+    if (*reached == 0)
+        *reached = ferry_broadcast(f, first, &other, sizeof other);
     if (own->error != 0)
         return fy_fail(f, own->error, "%s", own->reason);
-    return reached != 0 ? reached
-                        : fy_fail(f, other.error, "collection_create failed on rank %d: %s", first,
-                                  other.reason);
+    return *reached != 0 ? *reached
+                         : fy_fail(f, other.error, "collection_create failed on rank %d: %s", first,
+                                   other.reason);
 }
 
 /* Gives the collection a number and a type, the same on all ranks. Some may have joined since the
@@ -199,8 +199,8 @@ static int agree_on_numbers(ferry *f, ferry_collection *c, int *error)
 }
 
 /* Compares the options of all ranks. `error` is this rank's so far. FERRY_EINVAL: they differ.
- * Fails also if another rank has an error. */
-static int collection_agree(ferry *f, const ferry_collection *c, int error)
+ * Fails also if another rank has an error. Collective: `*reached` says how that ended. */
+static int collection_agree(ferry *f, const ferry_collection *c, int error, int *reached)
 {
     static const char *const names[AGREED] = {"",
                                               "dims",
@@ -221,11 +221,11 @@ static int collection_agree(ferry *f, const ferry_collection *c, int error)
         list_agreed(c, least);
     for (int i = 0; i < AGREED; i++)
         least[AGREED + i] = ~least[i];
-    int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, least, least, 2 * AGREED);
-    if (reached != 0)
-        return error != 0 ? fy_fail(f, error, "%s", own.reason) : reached;
+    *reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, least, least, 2 * AGREED);
+    if (*reached != 0)
+        return error != 0 ? fy_fail(f, error, "%s", own.reason) : *reached;
     if (least[0] == 0)
-        return failure_share(f, &own);
+        return failure_share(f, &own, reached);
     for (int i = 1; i < AGREED; i++)
         if (least[i] != ~least[AGREED + i])
             return fy_fail(
@@ -305,6 +305,21 @@ static ferry_collection *collection_alloc(ferry *f)
     return c;
 }
 
+/* Makes the elements on all ranks, and gives their number. Collective: `*reached` says how that
+ * ended. */
+static int make_everywhere(ferry_collection *c, int64_t *total, int *reached)
+{
+    ferry *f = c->f;
+    int error = make_all(c);
+    const failure own = failure_note(f, error);
+    int64_t sums[2] = {c->total, error != 0};
+    *reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
+    *total = sums[0];
+    if (*reached == 0 && sums[1] != 0)
+        return failure_share(f, &own, reached);
+    return error != 0 ? fy_fail(f, error, "%s", own.reason) : *reached;
+}
+
 int ferry_collection_create(ferry *f, const ferry_collection_options *options,
                             ferry_collection **out)
 {
@@ -324,34 +339,31 @@ int ferry_collection_create(ferry *f, const ferry_collection_options *options,
     if (error == 0 && out == NULL)
         error = fy_fail(f, FERRY_EINVAL, "collection_create: the result is missing");
     int reached = agree_on_numbers(f, c, &error);
-    if (reached == 0)
-        error = collection_agree(f, c, error);
-    else if (error == 0)
+    if (error == 0)
         error = reached;
-    int64_t sums[2] = {0, 0};
-    bool agreed = error == 0;
-    if (agreed) {
-        fy_collections_of(f)->next_id = c->id + 1;
-        error = make_all(c);
-        const failure own = failure_note(f, error);
-        sums[0] = c->total;
-        sums[1] = error != 0;
-        reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
-        if (reached == 0 && sums[1] != 0)
-            error = failure_share(f, &own);
-        else if (reached != 0)
-            error = error != 0 ? fy_fail(f, error, "%s", own.reason) : reached;
+    const bool named = error == 0;
+    if (reached == 0) {
+        fy_collections_drop(fy_collections_of(f));
+        error = collection_agree(f, c, error, &reached);
     }
+    if (named)
+        fy_collections_of(f)->next_id = c->id + 1;
+    int64_t total = 0;
+    const bool agreed = error == 0;
+    if (agreed)
+        error = make_everywhere(c, &total, &reached);
     if (error != 0) {
         char reason[FY_KEPT_BYTES];
         (void)snprintf(reason, sizeof reason, "%s", ferry_error_message(f));
-        if (agreed)
+        if (named && reached != 0)
+            c->abandoned = true;
+        else if (agreed)
             (void)ferry_collection_destroy(c);
         else if (c != NULL)
             fy_collection_free(c);
         return fy_fail(f, error, "%s", reason); /* the end of the collection may have failed too */
     }
-    c->total = sums[0];
+    c->total = total;
     c->total_known = true;
     *out = c;
     fy_rounds_try(c);
@@ -363,6 +375,19 @@ static void destroy_all(ferry_collection *c)
     for (fy_link *link = c->elements.next, *next; link != &c->elements; link = next) {
         next = link->next;
         (void)ferry_object_destroy(c->f, fy_element_at(link)->user.object);
+    }
+}
+
+void fy_collections_drop(fy_collections *all)
+{
+    for (fy_link *link = all->all.next, *next; link != &all->all; link = next) {
+        ferry_collection *c = (ferry_collection *)(void *)link;
+        next = link->next;
+        if (!c->abandoned)
+            continue;
+        c->ending = true;
+        destroy_all(c);
+        fy_collection_free(c);
     }
 }
 
@@ -425,12 +450,13 @@ int ferry_collection_remove(ferry_collection *c, ferry_index index)
 int fy_collection_check_words(const ferry_collection *c, const char *call,
                               const ferry_message *message, int words_max)
 {
-    if (message == NULL || message->word_count > words_max ||
-        (message->data == NULL && message->size_bytes != 0))
-        return fy_fail(
-            c->f, FERRY_EINVAL,
-            "%s: the message is NULL, or has %u words (at most %d), or has bytes at NULL", call,
-            message != NULL ? message->word_count : 0, words_max);
+    if (message == NULL)
+        return fy_fail(c->f, FERRY_EINVAL, "%s: no message given", call);
+    if (message->word_count > words_max)
+        return fy_fail(c->f, FERRY_EINVAL, "%s: %u words, at most %d", call, message->word_count,
+                       words_max);
+    if (message->data == NULL && message->size_bytes != 0)
+        return fy_fail(c->f, FERRY_EINVAL, "%s: %zu bytes at NULL", call, message->size_bytes);
     return 0;
 }
 

@@ -94,9 +94,13 @@ static int open_collections(ferry *f, const ferry_options *options)
  * no collection. */
 static int refuse_change(ferry *f, int count)
 {
-    const fy_collections *all = fy_collections_of(f);
+    fy_collections *all = fy_collections_of(f);
     const char *call = count != 0 ? "spawn" : "leave", *name = "";
     unsigned more = 0;
+    if (!fy_in_handler(f)) /* its element would lose its data while it runs */
+        fy_collections_drop(all);
+    if (fy_list_empty(&all->all))
+        return 0;
     for (const fy_link *link = all->all.next; link != &all->all; link = link->next) {
         more += name[0] != '\0';
         name = ((const ferry_collection *)(const void *)link)->name;

@@ -168,6 +168,10 @@ struct ferry_collection {
     uint64_t key_scale[FY_DIMS], key_base; /* a key is the base and the scaled entries */
     int grid[FY_DIMS];                     /* FERRY_MAP_BLOCK: ranks along each dimension */
     bool dense, ending;
+    /* ferry_collection_create has failed here, since a rank died, and others may have succeeded:
+     * their elements can come here. Ranks that failed earlier call ferry_quiesce next, so this one
+     * could not wait in another. The next creation ends the collection. */
+    bool abandoned;
     fy_table bound, known;
     fy_link elements; /* on this rank; also those that are leaving */
     size_t count;     /* of `elements` */
@@ -230,6 +234,9 @@ static inline fy_element *fy_element_at(fy_link *link)
 }
 
 void fy_collection_free(ferry_collection *c);
+
+/* Ends abandoned collections. The ranks have agreed on the members since. */
+void fy_collections_drop(fy_collections *all);
 
 /* While there are collections, ferry_leave and ferry_spawn fail. Called when their list changes. */
 void fy_collections_hold(const fy_collections *all);

@@ -26,14 +26,14 @@ int ferry_member_place(const ferry *f, int rank)
 int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
 {
     int number, error;
-    if (f->head.stays != NULL)
-        return f->head.stays(f, count);
     const char *wrong = count < 1                         ? "count is below 1"
                         : first == NULL                   ? "first is NULL"
                         : argv != NULL && argv[0] == NULL ? "argv names no program"
                                                           : NULL;
     if (wrong != NULL)
         return fy_fail(f, FERRY_EINVAL, "spawn: %s (count %d)", wrong, count);
+    if (f->head.stays != NULL && (error = f->head.stays(f, count)) != 0)
+        return error;
     if (f->head.ops->members.spawn_ranks == NULL)
         return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->head.ops->name);
     error = f->head.ops->members.spawn_ranks(f->head.port, count, argv, &number);

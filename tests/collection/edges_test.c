@@ -127,7 +127,18 @@ static void test_messages_outside_are_refused(void **state)
     message.word_count = 3;
     assert_int_equal(ferry_step_send(c, NULL, ferry_index_of(1, 0, 0), 0, &message, NULL),
                      FERRY_EINVAL);
-    assert_says(f, "at most 2");
+    assert_says(f, "step_send: 3 words, at most 2");
+    message.word_count = 0;
+    message.size_bytes = 7;
+    assert_int_equal(ferry_step_send(c, NULL, ferry_index_of(1, 0, 0), 0, &message, NULL),
+                     FERRY_EINVAL);
+    assert_says(f, "step_send: 7 bytes at NULL");
+    assert_int_equal(ferry_step_send(c, NULL, ferry_index_of(1, 0, 0), 0, NULL, NULL),
+                     FERRY_EINVAL);
+    assert_says(f, "step_send: no message given");
+    int first;
+    assert_int_equal(ferry_spawn(f, 0, NULL, &first), FERRY_EINVAL);
+    assert_says(f, "spawn: count is below 1");
     assert_int_equal(ferry_collection_home(c, ferry_index_of(-1, 0, 0)), FERRY_EINVAL);
     assert_int_equal(ferry_collection_destroy(c), 0);
     assert_int_equal(ferry_close(f), 0);
