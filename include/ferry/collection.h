@@ -158,8 +158,8 @@ FERRY_API FERRY_MUST_USE int ferry_collection_remove(ferry_collection *c, ferry_
 
 /* Sends `message` to the element of `index`, wherever it is; as ferry_object_send. If the index has
  * no element yet, or this rank has to ask for its name, the data are copied and the message waits
- * here. FERRY_ENOENT, also reported by `track`: the element was removed. [app thread, handlers |
- * may block and poll outside handlers] */
+ * here. Then the receipts of `track` name no object, and this rank. FERRY_ENOENT, also reported by
+ * `track`: the element was removed. [app thread, handlers | may block and poll outside handlers] */
 FERRY_API FERRY_MUST_USE int ferry_collection_send(ferry_collection *c, ferry_index index,
                                                    const ferry_message *message,
                                                    const ferry_track *track);

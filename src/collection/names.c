@@ -389,6 +389,9 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
                                      : error;
     }
     if (op != 0) {
+        const fy_op_about about = {.handler = message->handler,
+                                   .local_address = (void *)(uintptr_t)message->data};
+        fy_op_describe(c->f, op, &about);
         fy_op_submitted(c->f, op);
         fy_op_lazy(c->f, op);
         w->op = op;

@@ -52,9 +52,9 @@ static void op_explain(const ferry *f, const fy_op_record *record, char *text)
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
-                 r->object.word != 0     ? "object"
-                 : r->handler.index != 0 ? "handler"
-                                         : "element");
+                 r->object.word != 0                                 ? "object"
+                 : r->handler.index != 0 && r->rank != r->local_rank ? "handler"
+                                                                     : "element");
         break;
     case FERRY_ETIMEDOUT:
         snprintf(text, REASON_BYTES, "no end %s %s within %.3f ms",

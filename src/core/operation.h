@@ -49,7 +49,7 @@ typedef struct fy_op_about {
     void *local_address;
     uint64_t remote_address;
 } fy_op_about;
-void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about);
+FY_SHARED void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about);
 
 /* `gone` is called when a pending operation is cancelled, times out or loses its peer. Its layer
  * then frees `arg` and does not end the operation any more. fy_op_owned gives `arg` while the

@@ -15,7 +15,18 @@ enum { TURNS = 4 };
 
 typedef struct counts {
     int taken, completed, failed;
+    ferry_handler handler;
 } counts;
+
+static const char about[3];
+
+/* The receipt says what was sent, also if the message has waited. */
+static void check_receipt(ferry *f, uintptr_t number, const ferry_receipt *receipt)
+{
+    const counts *n = ferry_user_data(f);
+    CHECK(f, receipt->handler.index == n->handler.index);
+    CHECK(f, receipt->local_address == &about[number] && receipt->size_bytes == 1);
+}
 
 static void *make(ferry *f, ferry_element *e, void *arg, const void *bytes, size_t size_bytes)
 {
@@ -33,13 +44,14 @@ static void take(ferry *f, ferry_object object, void *data, int source,
 
 static void completed(ferry *f, void *arg, const ferry_receipt *receipt)
 {
-    (void)receipt;
+    check_receipt(f, 2, receipt);
     CHECK(f, (uintptr_t)arg == 2);
     ((counts *)ferry_user_data(f))->completed++;
 }
 
 static void failed(ferry *f, void *arg, const ferry_receipt *receipt)
 {
+    check_receipt(f, 1, receipt);
     CHECK(f, (uintptr_t)arg == 1);
     CHECK(f, receipt->error == FERRY_ENOENT &&
                  strstr(receipt->reason, "knows no such element") != NULL);
@@ -49,7 +61,11 @@ static void failed(ferry *f, void *arg, const ferry_receipt *receipt)
 static void say(ferry *f, ferry_collection *c, ferry_index index, ferry_handler handler,
                 uintptr_t number)
 {
-    const ferry_message message = {.handler = handler, .word_count = 1, .words = {number}};
+    const ferry_message message = {.handler = handler,
+                                   .word_count = 1,
+                                   .words = {number},
+                                   .data = &about[number],
+                                   .size_bytes = 1};
     ferry_track track = FERRY_TRACK_DEFAULTS;
     track.completed = completed;
     track.failed = failed;
@@ -84,7 +100,6 @@ static void act(ferry *f, ferry_collection *c, ferry_handler handler)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
-    ferry_handler handler;
     ferry_collection *c;
     counts n = {0};
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
@@ -93,9 +108,9 @@ static int rank_main(ferry *f, int argc, char **argv)
     ops.flat_bytes = sizeof(uint64_t);
     options.ops = &ops;
     options.make = make;
-    CHECK(f, ferry_object_handler_register(f, "take", take, &handler) == 0);
+    CHECK(f, ferry_object_handler_register(f, "take", take, &n.handler) == 0);
     CHECK(f, ferry_collection_create(f, &options, &c) == 0);
-    act(f, c, handler);
+    act(f, c, n.handler);
     CHECK(f, ferry_collection_destroy(c) == 0);
     return 0;
 }
