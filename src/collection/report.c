@@ -75,11 +75,17 @@ static bool tell_queue(text *t, const ferry_collection *c, const fy_known *known
     char index[FY_TEXT_BYTES];
     if (known->queue == NULL)
         return false;
-    uint32_t count = 0;
-    for (const fy_queue_entry *w = known->queue->head; w != NULL; w = w->next)
-        count += !w->sent;
-    add(t, "collection %s: %u message%s wait%s for element %s, which does not exist", c->name,
-        count, count == 1 ? "" : "s", count == 1 ? "s" : "",
+    uint32_t messages = 0, removals = 0;
+    for (const fy_queue_entry *w = known->queue->head; w != NULL; w = w->next) {
+        messages += !w->removes && !w->inserts;
+        removals += w->removes;
+    }
+    add(t, "collection %s:", c->name);
+    if (messages != 0 || removals == 0)
+        add(t, " %u message%s", messages, messages == 1 ? "" : "s");
+    if (removals != 0)
+        add(t, "%s %u removal%s", messages != 0 ? " and" : "", removals, removals == 1 ? "" : "s");
+    add(t, " wait%s for element %s, which does not exist", messages + removals == 1 ? "s" : "",
         fy_index_text(c, fy_key_index(c, known->key), index));
     return true;
 }

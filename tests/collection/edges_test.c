@@ -297,6 +297,8 @@ static void test_check_tells_reductions_and_messages(void **state)
     const ferry_message message = {.word_count = 0};
     assert_int_equal(ferry_step_send(c, NULL, ferry_index_of(-7, 0, 0), 0, &message, NULL), 0);
     check_says(c, "1 message waits for element (-7), which does not exist");
+    assert_int_equal(ferry_collection_remove(c, ferry_index_of(-7, 0, 0)), 0);
+    check_says(c, "1 message and 1 removal wait for element (-7), which does not exist");
     assert_int_equal(ferry_close(f), 0); /* with a collection and a message that waits */
 }
 
