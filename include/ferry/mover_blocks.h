@@ -58,13 +58,13 @@ FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry
  * Collective. Sets `*moved` (if not NULL) to the number of blocks that changed owners since a call
  * last succeeded. FERRY_ESTATE: a mover is in flight on some rank. FERRY_ENOMEM, on all ranks:
  * movers cannot start until a call succeeds; with shares the xarrays may have changed, else not.
- * FERRY_EPEER. Movers that could not follow fail as after ferry_xarray_remap. [app thread, not in
- * handlers | polls | may block] */
+ * FERRY_EPEER: also, in every later call, if blocks are lost with a dead rank. Movers that could
+ * not follow fail as after ferry_xarray_remap. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_settle(ferry_blocks *blocks, size_t *moved);
 
 /* Does ferry_blocks_settle, then ends the objects. The xarrays keep the grids where they are.
  * Collective. NULL, on every rank, is ignored. Errors as ferry_blocks_settle; after an error the
- * set is still there. [app thread, not in handlers | polls | may block] */
+ * set is still there, until ferry_close. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_blocks_destroy(ferry_blocks *blocks);
 
 #ifdef __cplusplus

@@ -336,6 +336,12 @@ static int resettle(ferry_blocks *set, size_t here)
     return error;
 }
 
+/* If ranks have died, a block may be in flight for so many looks. Then it is lost. */
+enum { LOOKS_MAX = 3 };
+
+/* In the sum of ranks with a mover in flight: this rank knows of a death. */
+#define AFTER_DEATH (UINT64_C(1) << 32)
+
 int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
 {
     ferry *f = set->f;
@@ -343,6 +349,7 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
      * ranks without memory; ranks without names; blocks with other grids. */
     uint64_t sums[6];
     size_t here = 0;
+    int looks = 0;
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "blocks_settle: not allowed inside a handler");
     /* If a mover is in flight here, the call fails. Until then it waits for all messages. */
@@ -354,14 +361,19 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
         sums[3] = settle_find(set, &here, &sums[1], &sums[5]) != 0;
         sums[0] = sums[3] ? 0 : here;
         sums[2] = fy_mover_any_in_flight(f, set->arrays);
+        sums[2] += fy_objects_of(f)->after_death ? AFTER_DEATH : 0;
         sums[4] = set->nameless;
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 6);
         if (error)
             return error;
-        if (sums[2] > 0)
+        if (sums[2] % AFTER_DEATH > 0)
             return fy_fail(f, FERRY_ESTATE, "blocks_settle: a mover of the xarrays is in flight");
         if (sums[3] > 0)
             return fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory");
+        if (sums[2] > 0 && sums[0] < set->count && ++looks == LOOKS_MAX)
+            return fy_fail(f, FERRY_EPEER,
+                           "blocks_settle: %llu of %zu blocks are lost with a rank that has died",
+                           (unsigned long long)(set->count - sums[0]), set->count);
     } while (sums[0] != set->count);
     int error = sums[1] + sums[5] > 0 ? resettle(set, here) : 0;
     if (error == 0)
