@@ -53,13 +53,13 @@ FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t b
  * as ferry_object_send without track. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry_message *message);
 
-/* Waits as ferry_quiesce does until all messages have been handled and no block is in flight. Then
- * updates the xarrays on every rank: `x->local`, `x->grids` and owners. Movers stay valid.
- * Collective. Sets `*moved` (if not NULL) to the number of blocks that changed owners since a call
- * last succeeded. FERRY_ESTATE: a mover is in flight on some rank. FERRY_ENOMEM, on all ranks:
- * movers cannot start until a call succeeds; with shares the xarrays may have changed, else not.
- * FERRY_EPEER: also, in every later call, if blocks are lost with a dead rank. Movers that could
- * not follow fail as after ferry_xarray_remap. [app thread, not in handlers | polls | may block] */
+/* Waits as ferry_quiesce does until no message or block is in flight. Then updates the xarrays on
+ * every rank: `x->local`, `x->grids` and owners. Movers stay valid. Collective. Sets `*moved` (if
+ * not NULL) to how many blocks changed owners since a call last succeeded. FERRY_ESTATE: a mover
+ * is in flight. FERRY_ENOMEM, on all ranks: movers cannot start until a call succeeds; with
+ * shares the xarrays may have changed, else not. FERRY_EPEER: also if blocks are lost with a dead
+ * rank. Movers that could not follow fail as after ferry_xarray_remap. [app thread, not in
+ * handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_settle(ferry_blocks *blocks, size_t *moved);
 
 /* Does ferry_blocks_settle, then ends the objects. The xarrays keep the grids where they are.
