@@ -193,7 +193,7 @@ int fy_segment_create(const fy_shm_options *options, int *fd)
     if (s.base == NULL)
         return fy_error_set(FERRY_ESYSTEM,
                             "%zu MiB are not free at any of %d addresses (each job here has one): "
-                            "%s; try a smaller FERRY_HEAP_BYTES",
+                            "%s; with fewer jobs try a smaller FERRY_HEAP_BYTES",
                             s.total_bytes >> 20, ADDRESSES, strerror(errno));
     return make_file(&s, fd);
 }
