@@ -113,7 +113,7 @@ int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t 
     if (!fits || number < min || number > max)
         return fy_error_set(FERRY_EINVAL, "%s is \"%s\"; expected a number from %llu to %llu%s",
                             name, text, (unsigned long long)min, (unsigned long long)max,
-                            shift < 0 && max >= 1024 ? "; K, M, G and T may end it" : "");
+                            shift < 0 && max >= 1024 ? "; it may end with K, M, G or T" : "");
     *value = number;
     return 0;
 }

@@ -32,15 +32,15 @@ enum {
 static const char help[] =
     "usage: ferry calibrate [--quick] [-o FILE]\n"
     "\n"
-    "Measures requests between two ranks of this machine for some seconds and writes a network\n"
-    "file for `ferry sim --net FILE` to FILE, or to the standard output. It has every parameter\n"
-    "of `ferry model -p FILE` too.\n"
+    "Measures messages between two ranks of this machine for some seconds. Writes a file for\n"
+    "`ferry sim --net FILE`, which also has every parameter for `ferry model -p FILE`.\n"
     "\n"
-    "  -o, --output FILE  where to; the standard output by default\n"
-    "  -q, --quick        fewer rounds, for a first look\n"
-    "  -h, --help         this text\n"
+    "  -o, --output FILE  where to write; the standard output by default\n"
+    "  -q, --quick        take fewer samples, for a first look\n"
+    "  -h, --help         print this text\n"
     "\n"
-    "Exit status: 0; 1 if the ranks could not be started or FILE not be written; 2 for wrong\n"
+    "Exit status: 0; 1 if the ranks could not be started or FILE could not be written; 2 for "
+    "wrong\n"
     "usage.\n";
 
 typedef struct probe {

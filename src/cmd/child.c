@@ -13,6 +13,7 @@
 
 #include "base/env.h"
 #include "cmd/cmd.h"
+#include "launch/launch.h"
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -39,9 +40,10 @@ cmd_progress cmd_opened_end(const int ends[2])
 
 void cmd_say_unopened(const char *command, const char *program)
 {
-    fprintf(stderr,
-            "ferry %s: %s has ended without opening a rank; expected a program of ferry_main\n",
-            command, program);
+    fprintf(
+        stderr,
+        "ferry %s: %s has ended without opening a rank; expected a program that calls ferry_main\n",
+        command, program);
 }
 
 void cmd_say_unended(const char *command, const char *program)
@@ -59,7 +61,9 @@ static _Noreturn void child_run(const char *command, char **argv, pid_t parent,
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(argv[0], argv);
     int error = errno;
-    fprintf(stderr, "ferry %s: cannot run %s: %s\n", command, argv[0], strerror(error));
+    char reason[FY_LAUNCH_REASON_BYTES];
+    fy_launch_reason(argv[0], error, reason);
+    fprintf(stderr, "ferry %s: cannot run %s: %s\n", command, argv[0], reason);
     fflush(stderr);
     _exit(error == ENOENT ? 127 : 126);
 }

@@ -10,12 +10,13 @@
 static const char help[] =
     "usage: ferry join FOLDER PROGRAM [ARGUMENT]...\n"
     "\n"
-    "Runs PROGRAM as one more rank of the job that was started with `ferry run --join FOLDER` (or\n"
-    "FERRY_RANKS_JOIN=FOLDER), by the same user. It is what FERRY_JOIN=FOLDER PROGRAM does, and\n"
-    "says so when PROGRAM ends without having joined. PROGRAM is the one that the job runs, or\n"
-    "registers the same handlers and types as that; its arguments are its own.\n"
+    "Runs PROGRAM as one more rank of the job that the same user has started with\n"
+    "`ferry run --join FOLDER` (or FERRY_RANKS_JOIN=FOLDER). PROGRAM is the program of the job, "
+    "or\n"
+    "one that registers the same handlers and types. It has its own arguments, input and output.\n"
+    "FERRY_JOIN=FOLDER PROGRAM does the same, but does not notice that PROGRAM never joined.\n"
     "\n"
-    "Exit status: that of PROGRAM; 128 + the signal that ended it; 1 when it ended with 0 and has\n"
+    "Exit status: that of PROGRAM; 128 + the signal that ended it; 1 if it ended with 0 and has\n"
     "not joined.\n";
 
 static int run_and_watch(char **argv)

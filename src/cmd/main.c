@@ -22,8 +22,9 @@ static const command commands[] = {
     {"why", cmd_why, "print what each rank of a running job does, and which ranks wait"},
     {"report", cmd_report, "draw what the ranks of a traced run did"},
     {"sim", cmd_sim, "run a program on many simulated ranks in one process"},
-    {"swarm", cmd_swarm, "run a program under many seeds and faults; shrink what fails"},
-    {"model", cmd_model, "predict how long tasks run on so many ranks, under each scheduler"},
+    {"swarm", cmd_swarm, "run a program under many seeds and faults; find a small run that fails"},
+    {"model", cmd_model,
+     "predict how long tasks run on given numbers of ranks, under each scheduler"},
     {"scale", cmd_scale, "simulate the tasks of a traced run on other numbers of ranks"},
     {"calibrate", cmd_calibrate, "measure this machine for the simulator and the model"},
     {"info", cmd_info, "show version, ports, processors and limits"},
@@ -36,16 +37,30 @@ static void usage(FILE *out)
     fprintf(out, "usage: ferry COMMAND [OPTION]...\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n`ferry COMMAND --help` tells more. `ferry --version` shows the version.\n");
+    fprintf(out,
+            "\n`ferry COMMAND --help` prints the options. `ferry --version` prints the version.\n");
 }
 
-static const command *command_find(const char *name)
+/* Words that a user wrote where a command belongs: options of `ferry run`, or a program. */
+static void unknown_say(char **words)
+{
+    fprintf(stderr, "ferry: \"%s\" is not a command", words[0]);
+    if (words[0][0] == '-' || access(words[0], X_OK) == 0) {
+        fprintf(stderr, "; expected ferry run");
+        for (; *words != NULL; words++)
+            fprintf(stderr, " %s", *words);
+    }
+    fprintf(stderr, "\n");
+    usage(stderr);
+}
+
+/* The command that `words` begins with. NULL, after a message: there is none. */
+static const command *command_find(char **words)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(name, commands[i].name) == 0)
+        if (strcmp(words[0], commands[i].name) == 0)
             return &commands[i];
-    fprintf(stderr, "ferry: \"%s\" is not a command\n", name);
-    usage(stderr);
+    unknown_say(words);
     return NULL;
 }
 
@@ -59,7 +74,7 @@ static int command_help(char **words)
         usage(stderr);
         return CMD_USAGE_STATUS;
     }
-    const command *found = command_find(words[0]);
+    const command *found = command_find(words);
     return found != NULL ? found->main(2, argv) : CMD_USAGE_STATUS;
 }
 
@@ -79,7 +94,7 @@ static int command_run(int argc, char **argv)
         printf("ferry %s\n", FERRY_VERSION);
         return 0;
     }
-    const command *found = command_find(argv[1]);
+    const command *found = command_find(argv + 1);
     return found != NULL ? found->main(argc - 1, argv + 1) : CMD_USAGE_STATUS;
 }
 

@@ -27,25 +27,31 @@ static const char help[] =
     "\n"
     "Runs PROGRAM, which uses ferry_main, as a job of N ranks simulated in one process, in "
     "virtual\n"
-    "time. Equal seeds give equal runs.\n"
+    "time. Runs with the same seed are equal.\n"
     "\n"
     "  -s, --seed S            seed of the run; 0 by default\n" CMD_SIM_HELP
-    "  -f, --faults PLAN       what goes wrong; nothing by default. Commas between: drop=P,\n"
-    "                          dup=P, delay=P:TIME (of packets); nomem=P (shared heap full);\n"
-    "                          malloc=P (no memory); starve=RANK (malloc there alone);\n"
-    "                          ring=SLOTS; stop=RANK@TIME:TIME; die=RANK@TIME;\n"
-    "                          cut=FIRST-LAST@TIME:TIME; slow=RANK:FACTOR; disk-full=P,\n"
-    "                          disk-error=P, disk-damage=P, disk-slow=P:FACTOR (disks of\n"
-    "                          stores); random; random-all; random-malloc; random-disk;\n"
-    "                          @FILE (a plan)\n"
+    "  -f, --faults PLAN       what goes wrong, items with commas between; nothing by default:\n"
+    "      drop=P dup=P delay=P:TIME      a packet is lost, doubled, late by up to TIME\n"
+    "      stop=RANK@TIME:TIME            the rank does nothing from the first TIME, for the "
+    "second\n"
+    "      die=RANK@TIME                  the rank dies\n"
+    "      cut=FIRST-LAST@TIME:TIME       nothing passes between these ranks and the others\n"
+    "      slow=RANK:FACTOR ring=SLOTS    slow to receive; room for few messages\n"
+    "      nomem=P malloc=P starve=RANK   shared heap full; no memory; malloc of this rank alone\n"
+    "      disk-full=P disk-error=P disk-damage=P disk-slow=P:FACTOR\n"
+    "                                     disks of stores fail or are slow\n"
+    "      random random-all random-malloc random-disk   faults that the seed chooses\n"
+    "      @FILE                          a plan in a file\n"
     "  -t, --tape FILE         write the faults that happened to FILE, as a plan\n"
     "  -r, --report            print a report and the run's hash at the end\n"
-    "  -h, --help              this text\n"
-    "\nP is a probability from 0 to 1.\n" CMD_SIM_UNITS
-    "Exit status: the program's; 120 when ranks wait for ever: a report says what for;\n"
-    "121 when a promise of the port was broken or a stack was overrun; 1 when PROGRAM ended with "
-    "0\n"
-    "and never opened a rank; 2 for wrong usage; 126 and 127 when PROGRAM could not be executed.\n";
+    "  -h, --help              print this text\n"
+    "\n"
+    "P is a probability from 0 to 1.\n" CMD_SIM_UNITS
+    "Exit status: that of the program; 120 if ranks wait forever: a report says for what; 121 if "
+    "the\n"
+    "simulated network broke a promise or a stack was overrun; 1 if PROGRAM ended with 0 and "
+    "never\n"
+    "opened a rank; 2 for wrong usage; 126 or 127 if PROGRAM could not be executed.\n";
 
 /* Reads a decimal number with a unit of time, into nanoseconds. `plain`: a factor without a unit,
  * into thousandths. */

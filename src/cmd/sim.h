@@ -33,18 +33,18 @@ bool cmd_sim_check(const char *command);
     "  -n, --ranks N           how many ranks, 1 to 65536; 1 by default\n"                         \
     "  -m, --ranks-max N       how many ranks there may be, with those that ferry_spawn starts;\n" \
     "                          by default as many as -n\n"                                         \
-    "  -d, --servers N         for programs of ferry_percolation_start: ranks 0 to N-1 are data\n" \
-    "                          servers, the others computing engines; by default PROGRAM\n"        \
+    "  -d, --servers N         if PROGRAM calls ferry_percolation_start: ranks 0 to N-1 are\n"     \
+    "                          data servers, the others computing engines; by default PROGRAM\n"   \
     "                          chooses\n"                                                          \
     "  -N, --net NET           shm (the default), memory, ethernet-100m, ethernet-1g,\n"           \
     "                          infiniband-hdr, cloud, torus, or a file (docs/simulator.md)\n"      \
-    "  -D, --disk DISK         disks of stores: latency=TIME, bandwidth=BYTES, depth=N: N calls\n" \
-    "                          at a time, 4 by default; commas between them; by default they\n"    \
-    "                          take no time\n"                                                     \
+    "  -D, --disk DISK         disks of stores: latency=TIME,bandwidth=BYTES,depth=N; depth is\n"  \
+    "                          how many reads and writes they do at a time, 4 by default;\n"       \
+    "                          without --disk they take no time\n"                                 \
     "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...: from TIME on,\n"   \
-    "                          the ranks FIRST to LAST are FACTOR times as fast; 1 by default\n"   \
-    "  -q, --quantum TIME      helpers look for messages every TIME; by default each message\n"    \
-    "                          wakes them\n"                                                       \
+    "                          ranks FIRST to LAST are FACTOR times as fast; 1 by default\n"       \
+    "  -q, --quantum TIME      helper threads look for messages every TIME; by default each\n"     \
+    "                          message wakes them\n"                                               \
     "  -C, --cpu FACTOR        a second of measured processor time takes FACTOR seconds of\n"      \
     "                          virtual time, 0 to 1000; 0 by default: equal runs are the same\n"   \
     "  -S, --stack BYTES       stack of a rank, 16K to 1G; 64K by default\n"                       \
@@ -53,7 +53,7 @@ bool cmd_sim_check(const char *command);
     "                          no limit by default\n"
 
 #define CMD_SIM_UNITS                                                                              \
-    "TIME is a number with ps, ns, us, ms or s; nanoseconds without. BYTES is a number, which\n"   \
-    "K, M, G or T may follow. docs/simulator.md says more.\n"
+    "TIME is a number with ps, ns, us, ms or s, such as 2ms; without a unit, nanoseconds.\n"       \
+    "BYTES is a number that may end with K, M, G or T. docs/simulator.md says more.\n"
 
 #endif

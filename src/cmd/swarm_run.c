@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "launch/launch.h"
 #include "port/sim/sim.h"
 
 void swarm_path(const swarm *s, swarm_file file, char *out)
@@ -78,7 +79,9 @@ static _Noreturn void swarm_run_child(const swarm *s, uint64_t seed, const char 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (good && redirect(s, SWARM_OUT, STDOUT_FILENO) && redirect(s, SWARM_ERR, STDERR_FILENO))
         execvp(s->argv[0], s->argv);
-    fprintf(stderr, "ferry swarm: cannot run %s: %s\n", s->argv[0], strerror(errno));
+    char reason[FY_LAUNCH_REASON_BYTES];
+    fy_launch_reason(s->argv[0], errno, reason);
+    fprintf(stderr, "ferry swarm: cannot run %s: %s\n", s->argv[0], reason);
     _exit(SWARM_UNUSABLE);
 }
 

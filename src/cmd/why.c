@@ -16,18 +16,22 @@
 static const char help[] =
     "usage: ferry why [PROCESS]\n"
     "\n"
-    "Without PROCESS: lists the jobs of this user on this machine. With PROCESS: prints what each\n"
-    "rank of a running job on this machine does, the messages that wait, the objects they wait\n"
-    "for, and which ranks wait for each other. PROCESS is the number of the process that started\n"
-    "the ranks (ferry run, mpirun, or the program itself with FERRY_RANKS), or the number of the\n"
-    "process or thread of a rank. If mpirun runs the job on several machines, it prints what the\n"
-    "ranks of this machine do, and the deadlocks that they are in, with ranks of other machines\n"
-    "too.\n"
-    "The job is not stopped. If a rank does not call Ferry, what it told before is printed.\n"
+    "Without PROCESS: lists the jobs of this user on this machine. With PROCESS: prints for each\n"
+    "rank of a running job what it does, which messages wait there, and for which object or rank.\n"
+    "It names deadlocks: ranks that wait for each other.\n"
+    "\n"
+    "PROCESS is the number of the process that started the ranks (ferry run, mpirun, or the\n"
+    "program itself with FERRY_RANKS), or the number of the process or thread of a rank. If "
+    "mpirun\n"
+    "runs the job on several machines, ferry why prints the ranks of this machine only, and\n"
+    "deadlocks with ranks of other machines too.\n"
+    "\n"
+    "The job is not stopped. For a rank that does not call Ferry, the last known state is "
+    "printed.\n"
     "SIGUSR1 to the process that started the ranks prints the same on the job's standard error,\n"
     "with mpirun for each machine.\n"
     "\n"
-    "Exit status: 1 when PROCESS is no process, or holds no job; 2 for wrong usage.\n";
+    "Exit status: 0; 1 if PROCESS does not exist or belongs to no job; 2 for wrong usage.\n";
 
 static int why_fail(const char *job, const char *why)
 {
@@ -131,18 +135,18 @@ int cmd_why(int argc, char **argv)
     }
     pid_t pid = process_of(argv[1]);
     if (pid == 0) {
-        (void)why_fail(argv[1], "expected the number of a process");
+        (void)why_fail(argv[1], "expected the number of a process, which `ferry why` lists");
         return cmd_wrong_usage("why");
     }
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return why_fail(argv[1],
-                        "there is no such process; expected that which started the ranks, or "
-                        "a rank");
+                        "there is no such process; expected a number that `ferry why` lists, or "
+                        "that of a rank");
     int fd = fy_segment_of_process(pid, true);
     if (fd < 0)
         return why_fail(argv[1],
-                        "holds no job of Ferry's on this machine; expected the process that "
-                        "started the ranks, or a rank, of the same user");
+                        "this process belongs to no job of this user on this machine; expected a "
+                        "number that `ferry why` lists, or that of a rank");
     fy_controls controls;
     int error = fy_controls_map(fd, &controls);
     (void)close(fd);

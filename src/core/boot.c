@@ -63,8 +63,8 @@ int ferry_open(const ferry_options *options, ferry **out)
     int error = boot_prepare(options, &o, &settings, &entry);
     if (error == 0 && entry->open == NULL)
         error = fy_error_set(FERRY_ELAUNCH,
-                             "open: FERRY_PORT=%s runs only programs of ferry_main: it "
-                             "starts the ranks itself",
+                             "open: FERRY_PORT=%s runs only programs that call ferry_main: "
+                             "it starts the ranks itself",
                              fy_env_get("FERRY_PORT"));
     return error != 0 ? error : open_rank(entry, &settings, &o, out);
 }

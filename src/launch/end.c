@@ -7,6 +7,7 @@
  * If all living ranks have said that they go on (fy_member_ops.endure), the job goes on and the
  * death does not count. Then a rank that was started later and never joined does not count
  * either. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -54,7 +55,7 @@ static void describe_doing(const job *j, int rank, const siginfo_t *info, char *
     /* It is on its way out: it leaves soon, if it has not yet. */
     if (info->si_code == CLD_EXITED && info->si_status != 0 &&
         failing_status(j, rank) == info->si_status)
-        snprintf(out, size, ", which its main function has returned");
+        snprintf(out, size, ", the result of its main function");
     else if (fy_job_state(j, rank) == SHM_LEFT)
         snprintf(out, size, ", after it had left the job");
     else
@@ -127,15 +128,25 @@ static void end_at_once(job *j, int status)
     fy_job_next_stage(j);
 }
 
+void fy_launch_reason(const char *program, int error, char out[FY_LAUNCH_REASON_BYTES])
+{
+    bool beside = error == ENOENT && strchr(program, '/') == NULL && access(program, F_OK) == 0;
+    (void)snprintf(out, FY_LAUNCH_REASON_BYTES, "%s%s%s%s", strerror(error),
+                   beside ? "; expected ./" : "", beside ? program : "",
+                   beside ? ", which is in this folder" : "");
+}
+
 /* Whether the child could not execute the program. One line says so for all children. */
 static bool report_start(job *j, const siginfo_t *info)
 {
     job_failure failure;
+    char reason[FY_LAUNCH_REASON_BYTES];
     if (info->si_code != CLD_EXITED || (info->si_status != 126 && info->si_status != 127) ||
         read(j->start_pipe[0], &failure, sizeof(failure)) != (ssize_t)sizeof(failure))
         return false;
+    fy_launch_reason(failure.program, failure.error, reason);
     if (!j->start_failed)
-        job_say("cannot run %s: %s", failure.program, strerror(failure.error));
+        job_say("cannot run %s: %s", failure.program, reason);
     j->start_failed = true;
     return true;
 }

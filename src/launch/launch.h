@@ -22,6 +22,11 @@
 #define FY_ENV_JOB_PROCESS "FERRY_JOB_PROCESS"
 #define FY_ENV_THREADS "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
+/* Says on one line why `program` could not be executed: the error and, if the program is in this
+ * folder and not in PATH, the name to write. */
+enum { FY_LAUNCH_REASON_BYTES = 512 };
+void fy_launch_reason(const char *program, int error, char out[FY_LAUNCH_REASON_BYTES]);
+
 /* The least stack of launcher and ranks; less would crash. */
 #define FY_STACK_MIN_BYTES (64 * 1024)
 

@@ -48,7 +48,7 @@ expect 1 env FERRY_RANKS=2 FERRY_RANKS_MAX=3 FERRY_THREADS=1 FERRY_RANKS_JOIN="$
     "$program" main meet 2
 says err 'FERRY_RANKS_JOIN is set: only ranks can be joined that are processes'
 expect 3 env FERRY_RANKS_JOIN="$folder" "$program" meet 1
-says err 'FERRY_RANKS_JOIN is set, but only programs of ferry_main'
+says err 'FERRY_RANKS_JOIN is set, but only programs that call ferry_main'
 absent "$folder" || fail "a refused job has made its folder"
 start job env FERRY_RANKS=1 FERRY_RANKS_MAX=2 FERRY_RANKS_JOIN="$folder" "$program" main meet 2
 await exists "$folder/socket"

@@ -110,7 +110,7 @@ printf '1e308\n1e308\n' >"$work/huge"
 wrong 1 'expected more than 0 s and a sum' -n 2 "$work/huge"
 wrong 1 'absent": No such file or directory; expected a list' -n 2 "$work/absent"
 wrong 1 'has no handlers; expected the folder of a trace' -n 2 -H unit "$work/step"
-wrong 1 'no task of handler "absent" ran' -H absent "$traces"
+wrong 1 'no task of a handler "absent" is in this run; handlers with tasks: unit, a name' -H absent "$traces"
 wrong 2 'does not tell how many ranks; expected -n' "$work/step"
 for ranks in 0 -1 x 2,,3 2, 1048577 99999999999999999999; do
     wrong 2 "n $ranks: expected at most 32 numbers from 1 to 1048576" -n "$ranks" "$work/step"

@@ -297,7 +297,7 @@ draws 1 -o '' "$traces"
 says 'report: "": No such file or directory; expected a folder to write to'
 draws 2 "$traces" --during
 draws 1 -o "$work/nothing" --during units "$traces"
-says 'traces: no task of a handler "units" is in this run; expected the name of a handler'
+says 'traces: no task of a handler "units" is in this run; handlers with tasks: unit, a name'
 [ ! -e "$work/nothing" ] || fail "files of a phase that is not there"
 
 # breaks SED-SCRIPT ERROR...: the file of rank 0, changed.

@@ -24,6 +24,10 @@ has_ranks()
 expect 2 "$ferry"
 expect 2 "$ferry" fly
 says err '"fly" is not a command'
+expect 2 "$ferry" "$program"
+says err 'rank_program" is not a command; expected ferry run .*rank_program'
+expect 2 "$ferry" -n 4 "$program"
+says err '"-n" is not a command; expected ferry run -n 4 .*rank_program'
 expect 2 "$ferry" run
 says err 'expected a program to run'
 expect 2 "$ferry" run -n 0 true
@@ -69,6 +73,12 @@ expect 137 "$ferry" run -n 2 sh -c 'kill -KILL $$'
 expect 127 "$ferry" run -n 3 /no/such/program
 lines err 1
 says err 'cannot run /no/such/program: No such file'
+says err 'directory$'
+(cd "$work" && cp /bin/true without_dot) || fail "no program to copy"
+for command in run sim swarm; do
+    (cd "$work" && "$ferry" $command without_dot >err 2>&1) && fail "$command looks beside PATH"
+    says err 'cannot run without_dot: No such file.*; expected \./without_dot, which is in this folder'
+done
 expect 126 "$ferry" run -n 2 /etc/passwd
 lines err 1
 
@@ -137,7 +147,7 @@ says out '^1 3 $'
 expect 2 "$ferry" run --label --threads -n 2 true
 says err '--label and --threads: .*; expected one of the two'
 expect 0 "$ferry" run --threads -n 2 true
-says err 'true has ended without opening a rank; expected a program of ferry_main'
+says err 'true has ended without opening a rank; expected a program that calls ferry_main'
 expect 0 "$ferry" run --threads -n 2 "$threaded"
 lines err 0
 expect 3 "$ferry" run --threads -n 2 sh -c 'exit 3'
@@ -160,10 +170,10 @@ expect 3 "$ferry" run -n 3 "$work/ranker" status
 says err 'rank 2 .* exited with status 3'
 lines out 2
 expect 3 "$ferry" run -n 3 "$work/ranker" fail # rank 2 is the first to fail, and the last to end
-says err 'rank 2 .* exited with status 3, which its main function has returned'
+says err 'rank 2 .* exited with status 3, the result of its main function'
 lines err 1
 expect 3 "$ferry" run -n 2 "$crashing" return3 main 1
-says err 'rank 1 .* exited with status 3, which its main function has returned; the job ends'
+says err 'rank 1 .* exited with status 3, the result of its main function; the job ends'
 expect 1 env FERRY_DIRECTORY=absent "$ferry" run -n 1 "$threaded"
 says err 'rank 0 .* exited with status 1, after it had left the job'
 expect 1 "$ferry" run -n 3 "$work/ranker" vanish

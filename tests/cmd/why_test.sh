@@ -295,10 +295,10 @@ for wrong in x 0 -1 +1 1x 0x10 1.5 4294967297 99999999999999999999 --hepl ""; do
     refused 2 "$wrong: expected the number of a process" "$wrong"
 done
 refused 1 "999999999: there is no such process" 999999999
-refused 1 "1: holds no job of Ferry's on this machine" 1
+refused 1 "1: this process belongs to no job of this user" 1
 sleep 60 &
 idler=$!
-refused 1 "$idler: holds no job of Ferry's on this machine" $idler
+refused 1 "$idler: this process belongs to no job of this user" $idler
 kill $idler
 wait $idler 2>/dev/null
 

@@ -30,7 +30,7 @@ expect 1 "FERRY_PORT is \"tcp\"; expected shm, mpi or sim" FERRY_PORT=tcp
 expect 1 "FERRY_COMPUTE is \"x\"" FERRY_COMPUTE=x
 expect 1 "FERRY_RING_SLOTS is \"1\"" FERRY_RING_SLOTS=1
 expect 1 "power of two" FERRY_RING_SLOTS=9
-expect 1 "expected a number from 1048576 to 70368744177664; K, M, G and T may end it" \
+expect 1 "expected a number from 1048576 to 70368744177664; it may end with K, M, G or T" \
     FERRY_HEAP_BYTES=12X
 expect 0 "unknown variable FERRY_RANK_S is ignored; the nearest known name is FERRY_RANKS" FERRY_RANK_S=1
 

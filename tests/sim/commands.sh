@@ -83,9 +83,9 @@ expect 1 'failed at seed 1, number 1 of 2' "$ferry" swarm --no-shrink --seeds 1.
 expect 2 '-e 0: expected seconds' "$ferry" swarm --effort 0 "$canary"
 
 # A program that never calls Ferry is no success, whatever it returns.
-expect 1 'true has ended without opening a rank; expected a program of ferry_main' \
+expect 1 'true has ended without opening a rank; expected a program that calls ferry_main' \
     "$ferry" swarm --seeds 1..5 true
-expect 1 'true has ended without opening a rank; expected a program of ferry_main' "$ferry" sim true
+expect 1 'true has ended without opening a rank; expected a program that calls ferry_main' "$ferry" sim true
 expect 3 '' "$ferry" sim sh -c 'exit 3'
 expect 143 '' "$ferry" sim sh -c 'kill -TERM $$'
 
@@ -117,7 +117,7 @@ expect 0 '; [0-9]* ended with an error that names the object' \
 expect 2 '--starve 3: expected a rank from 0 to 2' "$ferry" swarm --starve 3 -n 3 "$canary"
 expect 2 '--starve one: expected a rank from 0 to 2' "$ferry" swarm -n 3 --starve one "$canary"
 expect 2 'expected starve=RANK' "$ferry" sim -n 3 --faults starve=3 "$canary"
-expect 0 'shrink what fails' "$ferry" --help
+expect 0 'find a small run that fails' "$ferry" --help
 expect 0 'ferry sim' "$ferry" sim --help
 expect 0 'ferry swarm' "$ferry" swarm --help
 expect 0 'ferry calibrate' "$ferry" calibrate --help

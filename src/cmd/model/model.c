@@ -12,23 +12,24 @@
 static const char help[] =
     "usage: ferry model [-n RANKS[,RANKS]...] [OPTION]... TASKS\n"
     "\n"
-    "Predicts how long tasks run on so many ranks: without balancing, under the schedulers\n"
-    "diffusion and stealing, and under Ferry's own. TASKS is a file with one time per line, such\n"
-    "as 1.5 (seconds) or 20ms, or the folder that FERRY_TRACE named. - is the standard input.\n"
+    "Predicts how long tasks take on given numbers of ranks: without balancing, and under the\n"
+    "schedulers diffusion, stealing and ferry. TASKS is a file with one time per line, such as "
+    "1.5\n"
+    "(seconds) or 20ms, or the folder that FERRY_TRACE named in a run. - is the standard input.\n"
     "\n"
     "  -n, --ranks LIST        numbers of ranks; by default the ranks of the trace\n"
-    "  -H, --handler HANDLER   only the tasks of HANDLER, of a trace\n"
-    "  -p, --parameters FILE   lines of a name and a value, or what `ferry calibrate` wrote\n"
-    "  -s, --set NAME=VALUE    a single parameter; after the file, in the order given\n"
+    "  -H, --handler HANDLER   only the tasks of HANDLER; for the folder of a trace\n"
+    "  -p, --parameters FILE   lines of a name and a value, such as `ferry calibrate` writes\n"
+    "  -s, --set NAME=VALUE    set one parameter; overrides the file\n"
     "  -y, --study NAME[=VALUE,VALUE...]\n"
-    "                          predict for each value of a parameter; NAME may be tasks: the same\n"
-    "                          work in so many tasks per rank\n"
+    "                          predict for each value of a parameter; NAME may be tasks, which\n"
+    "                          divides the same work into that many tasks per rank\n"
     "  -t, --terms             print the terms of each bound\n"
     "  -j, --json              print JSON\n"
     "  -c, --csv               print a line for each prediction, in seconds\n"
-    "  -h, --help              this text\n"
+    "  -h, --help              print this text\n"
     "\n"
-    "Exit status: 0; 1 if TASKS or FILE cannot be read or says nothing; 2 for wrong usage.\n";
+    "Exit status: 0; 1 if TASKS or FILE cannot be read or is empty; 2 for wrong usage.\n";
 
 enum { SETTINGS_MAX = 64 };
 

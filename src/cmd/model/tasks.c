@@ -163,12 +163,15 @@ static bool read_trace(const char *path, const char *handler, model_tasks *out,
     for (int i = 0; i < run.ranks && good; i++)
         good = !run.rank[i].present || append_rank(&tasks, &room, &run.rank[i], handler);
     const model_traced known = {run.ranks, run.strangers};
+    char handlers[512];
+    trace_handlers_list(&run, handlers, sizeof(handlers));
     trace_run_fini(&run);
     if (!good)
         (void)tasks_no_memory(path, tasks.count, error);
     if (good && handler != NULL && tasks.count == 0) {
-        (void)snprintf(error, MODEL_ERROR_BYTES, "%s: no task of handler \"%s\" ran; expected one",
-                       path, handler);
+        (void)snprintf(error, MODEL_ERROR_BYTES,
+                       "%s: no task of a handler \"%s\" is in this run; handlers with tasks: %s",
+                       path, handler, handlers);
         good = false;
     }
     if (!good || !model_tasks_finish(&tasks, path, error)) {

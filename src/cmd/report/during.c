@@ -60,10 +60,11 @@ bool trace_run_during(trace_run *run, const char *handler, char error[TRACE_ERRO
     for (int rank = 0; rank < run->ranks; rank++)
         phase_widen(&at, &run->rank[rank], handler);
     if (at.from_ns >= at.to_ns) {
+        char known[512];
+        trace_handlers_list(run, known, sizeof(known));
         (void)snprintf(error, TRACE_ERROR_BYTES,
-                       "%s: no task of a handler \"%s\" is in this run; expected the name of a "
-                       "handler whose tasks its pictures show",
-                       run->folder, handler);
+                       "%s: no task of a handler \"%s\" is in this run; handlers with tasks: %s",
+                       run->folder, handler, known);
         return false;
     }
     for (int rank = 0; rank < run->ranks; rank++)

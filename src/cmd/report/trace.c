@@ -197,6 +197,35 @@ uint64_t trace_stat_of(const trace_rank *rank, const char *name)
     return 0;
 }
 
+static bool has_task(const trace_rank *rank, uint32_t handler)
+{
+    for (size_t i = 0; i < rank->stretch_count; i++)
+        if (rank->stretches[i].kind == TRACE_TASK && rank->stretches[i].handler == handler)
+            return true;
+    return false;
+}
+
+/* The first rank that has tasks of a handler. All ranks number their handlers alike. */
+static const char *name_with_tasks(const trace_run *run, uint32_t handler)
+{
+    for (int rank = 0; rank < run->ranks; rank++)
+        if (run->rank[rank].handlers[handler] != NULL && has_task(&run->rank[rank], handler))
+            return run->rank[rank].handlers[handler];
+    return NULL;
+}
+
+void trace_handlers_list(const trace_run *run, char *out, size_t size_bytes)
+{
+    size_t at = 0;
+    for (uint32_t handler = 0; handler < TRACE_HANDLERS_MAX && at < size_bytes; handler++) {
+        const char *name = name_with_tasks(run, handler);
+        if (name != NULL)
+            at += (size_t)snprintf(out + at, size_bytes - at, "%s%s", at > 0 ? ", " : "", name);
+    }
+    if (at == 0)
+        (void)snprintf(out, size_bytes, "none");
+}
+
 uint64_t trace_stretch_end(const trace_rank *rank, size_t index)
 {
     return index + 1 < rank->stretch_count ? rank->stretches[index + 1].start_ns

@@ -114,6 +114,9 @@ bool trace_run_during(trace_run *run, const char *handler, char error[TRACE_ERRO
 /* The value of a stat; 0: the trace has none of that name. */
 uint64_t trace_stat_of(const trace_rank *rank, const char *name);
 
+/* Writes the names of the handlers that have tasks in the run, with commas, or "none". */
+void trace_handlers_list(const trace_run *run, char *out, size_t size_bytes);
+
 /* The end of the stretch at `index`, since the rank was opened. */
 uint64_t trace_stretch_end(const trace_rank *rank, size_t index);
 

@@ -186,8 +186,8 @@ static int open_shm(const fy_port_settings *settings, fy_port_rank *out)
     if (!where.launched && where.join == NULL &&
         (where.threads || where.ranks > 1 || where.join_socket != NULL))
         return fy_error_set(FERRY_ELAUNCH,
-                            "open: %s is set, but only programs of ferry_main start ranks "
-                            "themselves; start this one with \"ferry run -n %d\"",
+                            "open: %s is set, but only programs that call ferry_main start "
+                            "ranks themselves; start this one with \"ferry run -n %d\"",
                             where.threads     ? FY_ENV_THREADS
                             : where.ranks > 1 ? FY_ENV_RANKS
                                               : FY_ENV_RANKS_JOIN,

@@ -200,8 +200,8 @@ static int shm_spawn_ranks(fy_port *port, int count, char *const argv[], int *fi
     fy_segment *s = state_of(port)->segment;
     uint32_t number;
     if (s->spawner == NULL)
-        return fy_error_set(FERRY_ENOTSUP, "nobody can start ranks for this one: its job has no "
-                                           "launcher, or FERRY_RANKS_MAX leaves no room for more");
+        return fy_error_set(FERRY_ENOTSUP, "this job has no room for more ranks; expected a "
+                                           "start by `ferry run -m N`, or FERRY_RANKS_MAX");
     if (!fy_numbers_take(s->base, s->ranks, s->starting, (uint32_t)count, &number))
         return fy_error_set(FERRY_ENOMEM,
                             "no numbers for %d more ranks: the job has %u in all "
