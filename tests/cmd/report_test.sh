@@ -93,7 +93,8 @@ draws 0 --simulate "$work/run"
 holds report.html '<th>replayed</th>'
 holds report.html '<td>ferry</td>\(<td>[1-9][0-9]*[.][0-9]*</td>\)\{5\}</tr>'
 draws 0 --during unit -o "$work/cut" "$work/run"
-! grep -q 'to be expected' "$work/cut/report.html" || fail "a part of a run has a forecast"
+grep -q 'Predicted run times' "$work/run/report.html" || fail "a whole run has no forecast"
+! grep -q 'Predicted run times' "$work/cut/report.html" || fail "a part of a run has a forecast"
 draws 1 --simulate -o "$work/cut" "$work/even" # it has no objects
 says 'expected a trace with tasks of objects'
 
@@ -203,7 +204,7 @@ has report.html "<td><code>0000000000000001</code></td>$object</tr>"
 [ "$(grep -o '<code>000000000000000[12]</code></td><td>unit' "$work/known/report.html" | head -n 1)" = \
     '<code>0000000000000001</code></td><td>unit' ] || fail "objects are not by cost"
 has report.html '<tr><td>5.000</td><td><code>0000000000000001</code></td><td>1</td><td>0</td><td>2.5'
-has report.html '<td>word of rank 0, which had a load of 7.5</td>'
+has report.html '<td>a message of the scheduler of rank 0, which had a load of 7.5</td>'
 has bars.svg '42 ms; 8 ms of work per rank; runtime 2.500%'
 
 # Names in UTF-8 are drawn as they are; a byte that is none is '?'. A task without measured processor

@@ -66,17 +66,18 @@ static void put_ranks(FILE *out, const trace_run *run)
 {
     static const char *const names[] = {"awaiting_ns",  "send_ns", "pack_ns",  "unpack_ns",
                                         "scheduler_ns", "poll_ns", "helper_ns"};
-    fputs(
-        "<h2>Ranks</h2><p>Milliseconds. The runtime's time is divided as in Tables 7.1 and 7.2 of "
-        "prema.txt. The helper's is processor time of its own thread. Awaiting is idle time while "
-        "an object was "
-        "in flight to the rank.</p><div class=\"scroll\">"
-        "<table><tr><th>rank</th><th>tasks</th><th>in tasks</th><th>on processor</th>"
-        "<th>program</th><th>idle</th><th>runtime</th><th>its processor "
-        "time</th><th>awaiting</th><th>send</th>"
-        "<th>pack</th><th>unpack</th><th>scheduler</th><th>poll</th><th>helper</th><th>in</th>"
-        "<th>out</th></tr>\n",
-        out);
+    fputs("<h2>Ranks</h2><p>Milliseconds. Send, pack, unpack, scheduler and poll are parts of the "
+          "runtime's time, as in Tables 7.1 and 7.2 of the PREMA thesis. Helper is the processor "
+          "time "
+          "of the helper thread. Awaiting is idle time while an object was in flight to the rank."
+          "</p><div class=\"scroll\">"
+          "<table><tr><th>rank</th><th>tasks</th><th>in tasks</th><th>on processor</th>"
+          "<th>program</th><th>idle</th><th>runtime</th><th>runtime on "
+          "processor</th><th>awaiting</th><th>send</th>"
+          "<th>pack</th><th>unpack</th><th>scheduler</th><th>poll</th><th>helper</th><th>objects "
+          "in</th>"
+          "<th>objects out</th></tr>\n",
+          out);
     for (int rank = 0; rank < run->ranks; rank++) {
         const trace_rank *t = &run->rank[rank];
         draw_shares s = draw_shares_of(t);
@@ -117,7 +118,7 @@ static void put_handlers(FILE *out, const trace_run *run)
             h->name = t->handlers[v->handler];
         }
     }
-    fputs("<h2>Handlers</h2><table><tr><th>handler</th><th>stretches</th><th>ms</th><th>ms of "
+    fputs("<h2>Handlers</h2><table><tr><th>handler</th><th>intervals</th><th>ms</th><th>ms on "
           "processor</th><th>longest ms</th></tr>\n",
           out);
     for (int i = 0; sums != NULL && i < TRACE_HANDLERS_MAX; i++) {
@@ -194,9 +195,9 @@ static void put_objects(FILE *out, const trace_run *run)
     qsort(all, used, sizeof *all, by_cost);
     fprintf(out,
             "<h2>Objects</h2><p>The %zu most costly of %zu, summed over all ranks, in "
-            "milliseconds. Delivery includes forwarding. In flight is the time from leaving one "
-            "rank to being "
-            "installed on the next.</p><table><tr><th>object</th><th>type</th><th>messages</th>"
+            "milliseconds. Delivery includes forwarding. In flight is the time from its "
+            "departure from one rank to its arrival on the "
+            "next.</p><table><tr><th>object</th><th>type</th><th>messages</th>"
             "<th>handlers</th><th>delivery</th><th>pack</th><th>unpack</th><th>in flight</th>"
             "<th>forwarded</th><th>moves</th></tr>\n",
             used < OBJECTS_SHOWN ? used : OBJECTS_SHOWN, used);
@@ -222,7 +223,8 @@ static void put_objects(FILE *out, const trace_run *run)
 static void put_reason(FILE *out, const trace_move *m)
 {
     if (m->asker >= 0)
-        fprintf(out, "<td>word of rank %d, which had a load of %.4g</td>", m->asker, m->asker_load);
+        fprintf(out, "<td>a message of the scheduler of rank %d, which had a load of %.4g</td>",
+                m->asker, m->asker_load);
     else
         fprintf(out, "<td>%s</td>",
                 strcmp(m->occasion, "time") == 0 ? "its own timer" : "a change of its own tasks");
@@ -239,7 +241,7 @@ static void put_moves(FILE *out, const trace_run *run)
             "<h2>Why objects moved</h2><p>The objects that the scheduler sent away, and why: %zu "
             "moves%s. Load is the work that waits to run, in the units of the application.</p>"
             "<div class=\"scroll\"><table><tr><th>ms</th><th>object</th><th>from</th><th>to</th>"
-            "<th>load left here</th><th>on</th></tr>\n",
+            "<th>load left here</th><th>because of</th></tr>\n",
             count, count > MOVES_SHOWN ? ", of which these are some; trace.json has all" : "");
     for (int rank = 0; rank < run->ranks; rank++) {
         const trace_rank *t = &run->rank[rank];
@@ -305,15 +307,17 @@ static void put_forecast(FILE *out, const trace_run *run, const draw_forecast *f
     bool simulated = forecast->count > 0 && forecast->rows[0].replayed > 0;
     if (forecast->count == 0)
         return;
-    fprintf(out,
-            "<h2>Predicted run times</h2><p>Milliseconds. From the first task to the end of "
-            "the last it took %.3f. The model has bounds and a played schedule from the times of "
-            "the tasks alone. In it all tasks wait from the start.%s</p><table><tr><th>scheduler"
-            "</th>"
-            "<th>lower</th><th>average</th><th>upper</th><th>played</th>%s</tr>\n",
-            (double)measured_ns(run) / 1e6,
-            simulated ? " The replay knows the messages between them." : "",
-            simulated ? "<th>replayed</th>" : "");
+    fprintf(
+        out,
+        "<h2>Predicted run times</h2><p>Milliseconds. From the first task to the end of "
+        "the last it took %.3f. `ferry model` predicts the other times from the tasks alone, as if "
+        "all tasks waited from the start; docs/model.md explains the "
+        "columns.%s</p><table><tr><th>scheduler"
+        "</th>"
+        "<th>lower</th><th>average</th><th>upper</th><th>played</th>%s</tr>\n",
+        (double)measured_ns(run) / 1e6,
+        simulated ? " The replay knows the messages between tasks." : "",
+        simulated ? "<th>replayed</th>" : "");
     for (int i = 0; i < forecast->count; i++) {
         const draw_forecast_row *row = &forecast->rows[i];
         fprintf(out, "<tr><td>%s</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%.3f</td>",
