@@ -136,7 +136,8 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
     }
     fy_note *note = note_add(s, FY_KIND_SCHEDULER, rank);
     if (note == NULL) {
-        fy_log(s->f, "no memory for a word of scheduler %s to rank %d", s->scheduler->name, rank);
+        fy_log(s->f, "no memory for a message of scheduler %s to rank %d", s->scheduler->name,
+               rank);
         return;
     }
     for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
@@ -268,7 +269,7 @@ static bool send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note
     if (error == FERRY_EAGAIN)
         return false;
     if (error != 0 && error != FERRY_EPEER)
-        fy_log(s->f, "a word of scheduler %s to rank %d is lost: %s", s->scheduler->name,
+        fy_log(s->f, "a message of scheduler %s to rank %d is lost: %s", s->scheduler->name,
                note->rank, ferry_strerror(error));
     return true;
 }

@@ -94,7 +94,10 @@ static int check_ops(ferry_collection *c)
     if (c->options.make == NULL)
         return fy_fail(f, FERRY_EINVAL, "collection_create: `make` is missing");
     if ((c->options.value_bytes != 0) != (c->options.combine != NULL))
-        return fy_fail(f, FERRY_EINVAL, "collection_create: value_bytes and combine come together");
+        return fy_fail(f, FERRY_EINVAL,
+                       "collection_create: value_bytes is %zu and combine is %s, expected both or "
+                       "neither",
+                       c->options.value_bytes, c->options.combine != NULL ? "set" : "NULL");
     (void)fy_flat_fill(ops);
     return 0;
 }

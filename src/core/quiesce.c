@@ -457,7 +457,8 @@ int ferry_quiesce(ferry *f)
         error = fy_fail(f, FERRY_EINVAL, "ferry_quiesce: %s", f->quiescence.misfit);
         f->quiescence.misfit[0] = '\0';
     }
-    return error == FERRY_ECANCELED ? fy_fail(f, error, "quiesce: broken off") : error;
+    return error == FERRY_ECANCELED ? fy_fail(f, error, "quiesce: ended by ferry_quiesce_break")
+                                    : error;
 }
 
 void ferry_quiesce_break(ferry *f)

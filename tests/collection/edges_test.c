@@ -97,6 +97,11 @@ static void test_create_refuses_bad_options(void **state)
     o = options_of(&ops, 4);
     o.make = NULL;
     assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
+    o = options_of(&ops, 4);
+    o.value_bytes = 24;
+    assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_EINVAL);
+    assert_says(f, "value_bytes is 24 and combine is NULL, expected both or neither");
+    o = options_of(&ops, 4);
     o.make = make_none;
     assert_int_equal(ferry_collection_create(f, &o, &c), FERRY_ENOMEM);
     assert_says(f, "gave no element (0)");

@@ -318,6 +318,7 @@ static void remaps(ferry *f, dice *d)
     }
     owners[0] = ferry_ranks(f);
     CHECK(ferry_xarray_remap(x, owners) == FERRY_EINVAL);
+    CHECK(strstr(ferry_error_message(f), "the owner of block 0 is ") != NULL);
     CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
     check_halo(f, x, &halo, 6);
     CHECK(ferry_mover_free(m) == 0 && ferry_mover_free(copy) == 0);

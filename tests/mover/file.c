@@ -160,6 +160,7 @@ static void pictures(ferry *f, const char *path)
     CHECK(ferry_vtk_write(x, path, &picture) == 0);
     picture.name = "a\"b";
     CHECK(ferry_vtk_write(x, path, &picture) == FERRY_EINVAL);
+    CHECK(strstr(ferry_error_message(f), "the name is a\"b, expected none of") != NULL);
     CHECK(ferry_barrier(f) == 0);
     for (size_t i = 0; i < x->blocks.count && ferry_rank(f) == 0; i++) {
         struct stat status;

@@ -151,10 +151,10 @@ static void test_floorplan_check_names_blocks(void **state)
         strstr(ferry_error_message(NULL), "block 3 [0:3,12:15] is not inside [0:14,0:14]"));
     assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(3, 16), FERRY_FLOORPLAN_COVER),
                      FERRY_EINVAL);
-    assert_non_null(strstr(ferry_error_message(NULL), "3 dimensions, not 2"));
+    assert_non_null(strstr(ferry_error_message(NULL), "3 dimensions, expected 2"));
     plan.blocks[2].region.dims = 1;
     assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, 0), FERRY_EINVAL);
-    assert_non_null(strstr(ferry_error_message(NULL), "block 2 has 1 dimensions, not 2"));
+    assert_non_null(strstr(ferry_error_message(NULL), "block 2 has 1 dimensions, expected 2"));
     plan.blocks[2].region = box(2, 0);
     assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, 0), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "block 2 [0:-1,0:-1] is empty"));

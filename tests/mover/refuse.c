@@ -190,12 +190,12 @@ static void bad_ghosts(ferry *f)
         ferry_ghost ghost;
         const char *says;
     } mistakes[] = {
-        {0, 0, {0, 1, 0}, "elements of 0 bytes to 0, not of one size above 0"},
-        {8, 0, {0, 1, 0}, "elements of 8 bytes to 0, not of one size above 0"},
-        {4, 8, {0, 1, 0}, "elements of 4 bytes to 8, not of one size above 0"},
-        {8, 8, {CELLS, 1, 0}, "ghost 0 has index 8, not 0 to 7"},
-        {8, 8, {-1, 1, 0}, "ghost 0 has index -1, not 0 to 7"},
-        {8, 8, {0, 1, -1}, "ghost 0 is of rank -1 of"},
+        {0, 0, {0, 1, 0}, "source elements of 0 bytes and target elements of 0, expected one size"},
+        {8, 0, {0, 1, 0}, "source elements of 8 bytes and target elements of 0, expected one size"},
+        {4, 8, {0, 1, 0}, "source elements of 4 bytes and target elements of 8, expected one size"},
+        {8, 8, {CELLS, 1, 0}, "ghost 0 has index 8, expected 0 to 7"},
+        {8, 8, {-1, 1, 0}, "ghost 0 has index -1, expected 0 to 7"},
+        {8, 8, {0, 1, -1}, "the owner of ghost 0 is -1, expected a rank from 0 to"},
         {8, 8, {0, CELLS, -2}, "no original with index 8"},
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
@@ -245,7 +245,7 @@ static void missing(ferry *f)
     /* A call without a rank, before any call with the rank has failed. */
     says(f, ferry_floorplan_tile(cell, none, &blocks), "extent 0 in dimension 0");
     says(f, ferry_xarray_create_over(f, &blocks, 8, none, NULL, &x), "grids is NULL");
-    says(f, ferry_xarray_create_over(f, &blocks, 8, none, &grid, &x), "not at NULL");
+    says(f, ferry_xarray_create_over(f, &blocks, 8, none, &grid, &x), "and an address");
     says(f, ferry_grid_alloc(f, cell, 0, &grid), "elements of 0 bytes, expected");
     blocks.blocks[0].owner = 0;
     CHECK(ferry_xarray_create(f, &blocks, 8, none, &x) == 0);

@@ -41,11 +41,13 @@ static int check_ghost(const fy_planned *plan, const ferry_ghost *ghost, size_t 
 {
     const ferry_grid *grid = back ? &plan->source_grid : &plan->target_grid;
     if (ghost->owner < 0 || ghost->owner >= ferry_ranks(plan->f))
-        return fy_fail(plan->f, FERRY_EINVAL, "mover_bind_ghosts: ghost %zu is of rank %d of %d", i,
-                       ghost->owner, ferry_ranks(plan->f));
+        return fy_fail(
+            plan->f, FERRY_EINVAL,
+            "mover_bind_ghosts: the owner of ghost %zu is %d, expected a rank from 0 to %d", i,
+            ghost->owner, ferry_ranks(plan->f) - 1);
     if (!has_index(grid, ghost->local))
         return fy_fail(plan->f, FERRY_EINVAL,
-                       "mover_bind_ghosts: ghost %zu has index %lld, not %lld "
+                       "mover_bind_ghosts: ghost %zu has index %lld, expected %lld "
                        "to %lld",
                        i, (long long)ghost->local, (long long)grid->region.low.at[0],
                        (long long)grid->region.high.at[0]);
@@ -263,12 +265,14 @@ int fy_ghosts_check(const fy_planned *plan, const ferry_grid *source, const ferr
 {
     if (source->region.dims != 1 || target->region.dims != 1)
         return fy_fail(plan->f, FERRY_EINVAL,
-                       "mover_bind_ghosts: grids of %d and %d dimensions, not "
+                       "mover_bind_ghosts: grids of %d and %d dimensions, expected "
                        "one",
                        source->region.dims, target->region.dims);
     if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
-        return fy_fail(plan->f, FERRY_EINVAL,
-                       "mover_bind_ghosts: elements of %zu bytes to %zu, not of one size above 0",
-                       source->element_bytes, target->element_bytes);
+        return fy_fail(
+            plan->f, FERRY_EINVAL,
+            "mover_bind_ghosts: source elements of %zu bytes and target elements of %zu, "
+            "expected one size above 0",
+            source->element_bytes, target->element_bytes);
     return 0;
 }

@@ -28,8 +28,10 @@ static int remap_check(const ferry_xarray *x, const int32_t *owners)
     for (size_t i = 0; i < x->blocks.count; i++)
         if ((x->blocks.numbers == NULL || x->blocks.blocks[i].owner == ferry_rank(x->f)) &&
             (owners[i] < 0 || owners[i] >= ferry_ranks(x->f)))
-            return fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: block %d to rank %d of %d",
-                                 fy_block_number(&x->blocks, i), owners[i], ferry_ranks(x->f));
+            return fy_mover_fail(
+                x->f, FERRY_EINVAL,
+                "xarray_remap: the owner of block %d is %d, expected a rank from 0 to %d",
+                fy_block_number(&x->blocks, i), owners[i], ferry_ranks(x->f) - 1);
     return 0;
 }
 

@@ -102,7 +102,7 @@ int ferry_xarray_create_over(ferry *f, const ferry_floorplan *blocks, size_t ele
         error =
             fy_mover_fail(f, FERRY_EINVAL,
                           "xarray: grid %zu has %s with elements of %zu bytes at %p, block %d "
-                          "wants %s with %zu, not at NULL",
+                          "needs %s with %zu bytes, and an address",
                           i, fy_region_show(&grids[i].region).text, grids[i].element_bytes,
                           grids[i].data, x->local[i], fy_region_show(&wanted).text, element_bytes);
         ferry_xarray_destroy(x);

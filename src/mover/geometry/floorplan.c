@@ -88,7 +88,7 @@ static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t 
     const ferry_block *block = &plan->blocks[i];
     const int32_t number = fy_block_number(plan, i);
     if (block->region.dims != plan->dims)
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d has %d dimensions, not %d",
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d has %d dimensions, expected %d",
                              number, block->region.dims, plan->dims);
     if (ferry_region_is_empty(block->region))
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is empty", number,
@@ -157,10 +157,11 @@ int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferr
     if (plan == NULL)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: NULL, expected a floor plan");
     if (plan->dims < 1 || plan->dims > FERRY_DIMS_MAX)
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: %d dimensions, not 1 to %d", plan->dims,
-                             FERRY_DIMS_MAX);
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: %d dimensions, expected 1 to %d",
+                             plan->dims, FERRY_DIMS_MAX);
     if ((rules & (FERRY_FLOORPLAN_INSIDE | FERRY_FLOORPLAN_COVER)) && domain.dims != plan->dims)
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: domain %s has %d dimensions, not %d",
+        return fy_mover_fail(f, FERRY_EINVAL,
+                             "floor plan: domain %s has %d dimensions, expected %d",
                              fy_region_show(&domain).text, domain.dims, plan->dims);
     for (size_t i = 0; i < plan->count; i++) {
         int error = check_block(f, plan, ranks, i, &domain, rules);

@@ -192,12 +192,15 @@ static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk
         return error;
     size_t bytes = fy_number_bytes(picture->type);
     if (x->blocks.dims > 3 || bytes == 0 || x->element_bytes % bytes != 0)
-        return fy_mover_fail(x->f, FERRY_EINVAL,
-                             "vtk_write: %d dimensions, elements of %zu bytes, type %d: it needs "
-                             "up to 3, of whole numbers",
-                             x->blocks.dims, x->element_bytes, (int)picture->type);
+        return fy_mover_fail(
+            x->f, FERRY_EINVAL,
+            "vtk_write: %d dimensions and elements of %zu bytes, expected at most 3 "
+            "dimensions and whole values of type %d",
+            x->blocks.dims, x->element_bytes, (int)picture->type);
     if (strpbrk(picture_name(picture), "\"<>&") != NULL)
-        return fy_mover_fail(x->f, FERRY_EINVAL, "vtk_write: the name has one of \"<>&");
+        return fy_mover_fail(x->f, FERRY_EINVAL,
+                             "vtk_write: the name is %s, expected none of \" < > &",
+                             picture_name(picture));
     return 0;
 }
 

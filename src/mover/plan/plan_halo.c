@@ -11,14 +11,14 @@
 int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks)
 {
     if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
-        return fy_mover_fail(NULL, FERRY_EINVAL, "plan: %" PRId32 " dimensions, not 1 to %d",
+        return fy_mover_fail(NULL, FERRY_EINVAL, "plan: %" PRId32 " dimensions, expected 1 to %d",
                              blocks->dims, FERRY_DIMS_MAX);
     for (size_t i = 0; i < blocks->count; i++)
         if (blocks->blocks[i].region.dims != blocks->dims)
-            return fy_mover_fail(NULL, FERRY_EINVAL,
-                                 "plan: block %" PRId32 " has %" PRId32 " dimensions, not %" PRId32,
-                                 fy_block_number(blocks, i), blocks->blocks[i].region.dims,
-                                 blocks->dims);
+            return fy_mover_fail(
+                NULL, FERRY_EINVAL,
+                "plan: block %" PRId32 " has %" PRId32 " dimensions, expected %" PRId32,
+                fy_block_number(blocks, i), blocks->blocks[i].region.dims, blocks->dims);
     int error = fy_tree_init(tree, blocks->dims, blocks->blocks ? &blocks->blocks->region : NULL,
                              sizeof *blocks->blocks, blocks->count);
     return fy_mover_no_memory(NULL, error, "plan");
@@ -195,7 +195,7 @@ static int check_width(const ferry_halo *halo, int d)
     if (low < 0 || high < 0 || low > far || high > far)
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "plan_halo: widths %" PRId64 " and %" PRId64
-                             " in dimension %d, not 0 to %" PRId64,
+                             " in dimension %d, expected 0 to %" PRId64,
                              low, high, d, far);
     if (!halo->periodic[d])
         return 0;
@@ -261,14 +261,15 @@ static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, fer
     if (error)
         return error;
     if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
-        return fy_mover_fail(NULL, FERRY_EINVAL, "plan_halo: %" PRId32 " dimensions, not 1 to %d",
-                             blocks->dims, FERRY_DIMS_MAX);
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "plan_halo: %" PRId32 " dimensions, expected 1 to %d", blocks->dims,
+                             FERRY_DIMS_MAX);
     for (int d = 0; d < blocks->dims; d++)
         wraps |= halo->periodic[d];
     if (wraps && (halo->domain.dims != blocks->dims || ferry_region_is_empty(halo->domain)))
         return fy_mover_fail(NULL, FERRY_EINVAL,
-                             "plan_halo: a periodic domain of %" PRId32 " dimensions, not %" PRId32
-                             ", or an empty one",
+                             "plan_halo: a periodic domain of %" PRId32
+                             " dimensions, expected %" PRId32 ", or an empty one",
                              halo->domain.dims, blocks->dims);
     for (int d = 0; d < blocks->dims && error == 0; d++) {
         width.at[d] = fy_max(halo->low.at[d], halo->high.at[d]);
@@ -278,7 +279,7 @@ static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, fer
         if (blocks->blocks[i].region.dims != blocks->dims)
             return fy_mover_fail(
                 NULL, FERRY_EINVAL,
-                "plan_halo: block %" PRId32 " has %" PRId32 " dimensions, not %" PRId32,
+                "plan_halo: block %" PRId32 " has %" PRId32 " dimensions, expected %" PRId32,
                 fy_block_number(blocks, i), blocks->blocks[i].region.dims, blocks->dims);
         if (!ferry_region_is_empty(blocks->blocks[i].region))
             error = check_block(blocks, halo, &width, i);
