@@ -214,7 +214,7 @@ static uint32_t roll(mesh_parts *p)
 
 /* Removes the small corner `r`: its triangles go to the part beside it, or now and then the
  * triangle beside it comes to its part. Which, and on which side, is left to the dice: repairs of
- * neighbouring corners that undo each other do not do so for ever. Returns whether anything moved.
+ * neighbouring corners that undo each other do not do so forever. Returns whether anything moved.
  */
 static bool blunt(mesh_parts *p, const mesh_fan *fan, run r)
 {

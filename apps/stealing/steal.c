@@ -183,7 +183,7 @@ int steal_send(state *s, int rank, const ferry_message *message)
     return error;
 }
 
-/* A rank that misses a report waits for the unit for ever, so each is sent as soon as there is
+/* A rank that misses a report waits for the unit forever, so each is sent as soon as there is
  * memory. */
 static void tell_all(state *s, int unit)
 {

@@ -17,7 +17,7 @@ static bool driver_lives(const bench_board *board)
     return kill(board->driver, 0) == 0 || errno == EPERM;
 }
 
-/* A spinning rank must not outlive its benchmark or its partner for ever. */
+/* A spinning rank must not outlive its benchmark or its partner forever. */
 static void await(bench_board *board, bench_line *line, uint64_t value)
 {
     uint64_t spins = 0;

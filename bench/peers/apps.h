@@ -89,7 +89,7 @@ void bench_ft_memory(bench_ft *ft, bench_number *space, bench_number *turned);
 void bench_ft_release(bench_ft *ft);
 /* Fills and transforms once. */
 void bench_ft_begin(bench_ft *ft);
-/* Later steps go forwards and backwards in turn, so that numbers stay in range for ever. */
+/* Later steps go forwards and backwards in turn, so that numbers stay in range forever. */
 bench_number bench_ft_step(bench_ft *ft);
 /* Whether the checksums are the published ones; begins, and steps as often. */
 bool bench_ft_check(bench_ft *ft);

@@ -18,9 +18,9 @@ typedef struct ferry_balance_options {
     size_t size;        /* sizeof(ferry_balance_options) */
     double load;        /* of each pending task, if the type has no load callback; 0 means 1 */
     double granularity; /* how hard it is to move, if the type has no granularity callback */
-    const double *priorities; /* how much it is to be on each rank: one number per rank, or NULL */
+    const double *priorities; /* how much it should be on each rank: one number per rank, or NULL */
     const ferry_object
-        *dependencies; /* objects that it is to be near to; one of all zero does not count */
+        *dependencies; /* objects that it should be near; one of all zero does not count */
     size_t dependency_count;
 } ferry_balance_options;
 
@@ -29,13 +29,13 @@ typedef struct ferry_balance_options {
         sizeof(ferry_balance_options), 0, 0, NULL, NULL, 0                                         \
     }
 
-/* Makes an object on this rank a scheduled one, for ever: its messages become tasks. Call it before
- * its first message, since earlier ones run on arrival. Deviation: the paper's plain message is not
- * offered: it would overtake tasks, and messages of one rank to one object run in the order sent.
- * Borrows `options` (NULL: defaults) and what it points to. FERRY_ENOENT: not here. FERRY_ESTATE:
- * scheduled already. FERRY_EINVAL: a number is negative or not finite, a dependency names no
- * object, not even an ended one, or as ferry_balance_choose. [app thread, handlers | never blocks]
- * prema.txt 5.2.1. */
+/* Makes an object on this rank a scheduled object: its messages become tasks. Call it
+ * before its first message, since earlier ones run on arrival. Deviation: the paper's plain message
+ * is not offered: it would overtake tasks, and messages of one rank to one object run in the order
+ * sent. Borrows `options` (NULL: defaults) and what it points to. FERRY_ENOENT: not here.
+ * FERRY_ESTATE: scheduled already. FERRY_EINVAL: a number is negative or not finite, a dependency
+ * names no object, not even an ended one, or as ferry_balance_choose. [app thread, handlers | never
+ * blocks] prema.txt 5.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
 

@@ -265,7 +265,7 @@ FERRY_API FERRY_MUST_USE int ferry_step_send(ferry_collection *c, const ferry_el
                                              const ferry_message *message,
                                              const ferry_track *track);
 
-/* Checks, after ferry_quiesce, that no step, message or reduction waits for ever. Collective.
+/* Checks, after ferry_quiesce, that no step, message or reduction waits forever. Collective.
  * FERRY_ESTATE, on every rank: a step lacks messages, a message has no element or no step, or a
  * reduction is incomplete; the message names the element and what it misses. [app thread, not in
  * handlers | polls | may block] */

@@ -28,7 +28,7 @@ extern "C" {
 /* How to read the comments of all headers: the words in brackets are a function's contract. Other
  * words say who owns a pointer: borrows, keeps, takes, gives, lends. ferry(7) explains both. A
  * short name and a section, such as "dmcs.txt 3.1", cite the paper that the function comes from;
- * ferry(7) lists the papers. No function notices that it was called on a wrong thread. */
+ * ferry(7) lists the papers. No function checks that it was called on the right thread. */
 
 /* Start and stop. */
 
@@ -97,7 +97,7 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
 FERRY_API int ferry_close(ferry *f);
 
 /* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, the
- * version of the headers: structs with a size allow that. Lends for ever. [any thread | never
+ * version of the headers: structs with a size allow that. Lends forever. [any thread | never
  * blocks] */
 FERRY_API const char *ferry_version(void);
 
@@ -108,8 +108,8 @@ FERRY_API const char *ferry_version(void);
 FERRY_API void ferry_abort(ferry *f, int status, const char *reason) __attribute__((noreturn));
 
 /* Returns this rank's number, from 0, and ferry_ranks how many numbers for ranks the job has, used
- * or not. If ranks may join or leave, ferry_member_count says how many are there. [any thread |
- * never blocks] */
+ * or not. If ranks may join or leave, ferry_member_count says how many members there are now. [any
+ * thread | never blocks] */
 FERRY_API int ferry_rank(const ferry *f);
 FERRY_API int ferry_ranks(const ferry *f);
 

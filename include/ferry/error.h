@@ -40,7 +40,7 @@ enum ferry_error {
 };
 
 /* The name of an error code, such as "FERRY_EINVAL"; "FERRY_E(?)" if the number is no error code.
- * Lends for ever. [any thread | never blocks] */
+ * Lends forever. [any thread | never blocks] */
 FERRY_API const char *ferry_strerror(int error);
 
 /* Says what was wrong, with the values, in the last call on `f` that failed. If `f` is NULL, or

@@ -120,10 +120,10 @@ FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *nam
 FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low,
                                      int high);
 
-/* Sends words to the scheduler of another rank, `rank`, on the control lane. Words and objects
- * arrive in any order, because two threads send them. If a rank has called this 16,384 times since
- * its last task, and does so 16,384 times more within a second, it logs once that its scheduler
- * asks without a pause. */
+/* Sends a message of FERRY_SCHEDULER_WORDS words to the scheduler of another rank, `rank`. Messages
+ * and objects arrive in any order, because two threads send them. If a rank has called this 16,384
+ * times since its last task, and does so 16,384 times more within a second, it logs once that its
+ * scheduler asks without a pause. */
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
 
@@ -139,13 +139,13 @@ FERRY_API double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_s
 
 /* Sends `item`, which must be unlinked, to `rank`, with its tasks. It then no longer belongs to
  * this scheduler. If migration is off, or it cannot be sent, `activate` gives it back. If that call
- * of `activate` moves it in vain again, one of its tasks runs before the next `activate`. If `rank`
- * is this rank, it is packed and unpacked in place, and given back. An item that is not with this
- * scheduler, or whose `queued` is true, stays where it is. The first fault of each kind is
- * logged. */
+ * of `activate` moves it again, and it again cannot be sent, one of its tasks runs before the next
+ * `activate`. If `rank` is this rank, it is packed and unpacked in place, and given back. An item
+ * that is not with this scheduler, or whose `queued` is true, stays where it is. The first fault of
+ * each kind is logged. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
 
-/* The time that this rank took to pack and send an object, of late, in ns. 0: it has sent none. A
+/* How long this rank has recently taken to pack and send an object, in ns. 0: it has sent none. A
  * move of a large object may take longer than the tasks that it brings. */
 FERRY_API uint64_t ferry_scheduling_move_ns(const ferry_scheduling *s);
 

@@ -28,7 +28,7 @@ static __attribute__((cold)) fy_record *take_back(ferry_scheduling *s, fy_record
 }
 
 /* The scheduler has picked an object without tasks. Makes it forget the object, or it might pick
- * it for ever. [lock held] */
+ * it forever. [lock held] */
 static __attribute__((cold)) void forget_idle(ferry_scheduling *s, fy_record *record)
 {
     fy_scheduler_misuse(s, FY_MISUSE_IDLE, record->object.word, s->rank);

@@ -1,5 +1,5 @@
 /* The end of a rank's thread inside its program, by pthread_exit or pthread_cancel: the other
- * threads of the process would wait for ever. */
+ * threads of the process would wait forever. */
 #ifndef FY_THREAD_END_H
 #define FY_THREAD_END_H
 

@@ -222,7 +222,7 @@ static const char *status_describe(int status)
     case SWARM_LATE:
         return "did not end in time";
     case 120:
-        return "is stuck: ranks wait for ever";
+        return "is stuck: ranks wait forever";
     case 121:
         return "broke a promise";
     default:

@@ -14,7 +14,7 @@
  * The home takes what a rank sends in its order: FY_ASK, removals, insertions.
  *
  * If a removal waits in the queue, a later insertion waits after it. If that removal waits because
- * the index has had no element, the insertion would wait for ever. So the rank tells the home, and
+ * the index has had no element, the insertion would wait forever. So the rank tells the home, and
  * the home answers that there is none: the removal ends, and the messages before it fail.
  *
  * Any other insertion goes to the home immediately, and has a mark in the queue if there is one. If

@@ -37,7 +37,7 @@ typedef struct fy_peers {
     int shifts;         /* how many are known to have joined, and to have gone again */
     bool news;          /* some are going */
     uint64_t news_ns;
-    const _Atomic uint32_t *changes; /* the port's, or 0 for ever */
+    const _Atomic uint32_t *changes; /* the port's, or 0 forever */
     uint32_t changes_seen;
     uint32_t
         looks; /* rounds that could have completed their departure, since the first of them went */

@@ -27,7 +27,7 @@
  */
 enum { SHORT_ROUNDS = 8 };
 
-/* Other ranks may wait for a lost frame, and it may be counted as work for ever. So the rank ends,
+/* Other ranks may wait for a lost frame, and it may be counted as work forever. So the rank ends,
  * and the job with it, unless the job survives deaths. */
 static __attribute__((cold, noinline)) void end_damaged(const ferry *f, int source)
 {

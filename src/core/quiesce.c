@@ -333,7 +333,7 @@ static void await_change(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 }
 
 /* The epoch has ended by the board. All that was sent before stands in the rings by now, and this
- * rank takes it: it has no work, but there may be puts. Others may send for ever, hence the limit:
+ * rank takes it: it has no work, but there may be puts. Others may send forever, hence the limit:
  * in so many rounds each ring has its turn, as often as it has to be emptied. */
 static void take_sent(ferry *f)
 {

@@ -25,7 +25,7 @@ typedef struct fy_launcher {
 FY_SHARED extern const fy_launcher fy_launcher_table;
 
 /* Gives the launcher: the one in this library, or that of the plug-in. FERRY_ELAUNCH: the plug-in
- * cannot be opened, and fy_error_text says why. Lends for ever. [main thread] */
+ * cannot be opened, and fy_error_text says why. Lends forever. [main thread] */
 int fy_launcher_find(const fy_launcher **out);
 
 #endif

@@ -37,7 +37,7 @@ static void *run_thread(void *arg)
     pthread_cleanup_pop(0);
     if (status == 0)
         return NULL;
-    /* The others may wait for this rank for ever. As with processes, the job ends, and the first
+    /* The others may wait for this rank forever. As with processes, the job ends, and the first
      * failing rank says so. relaxed: the flag guards nothing */
     if (atomic_flag_test_and_set_explicit(&t->all->ending, memory_order_relaxed))
         return NULL;

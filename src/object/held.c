@@ -115,7 +115,7 @@ void fy_held_mark(ferry *f, const fy_record *record)
     renew(f, 0);
     store->round++;
     /* If others know of a change of which this rank does not, the target may be dead. A token that
-     * went there would be lost for ever: the epoch is that of its death already. */
+     * went there would be lost forever: the epoch is that of its death already. */
     each(f, record, store->epoch == fy_peer_shifts(f) ? mark : unmark);
 }
 

@@ -15,7 +15,7 @@
 
 /* Opens the plug-in `name` and gives its table `symbol`, which has to be of `version`. `global`:
  * others can see the libraries that it is linked to. On failure FERRY_ENOTSUP, and fy_error_text
- * says what was missing. Lends for ever. */
+ * says what was missing. Lends forever. */
 FY_SHARED int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool global,
                              const void **out);
 

@@ -111,7 +111,7 @@ static void test_waiting_knows_sum_and_heaviest(void **state)
     }
 }
 
-/* Goal: nothing on the priority buckets waits for ever, and what is light seldom goes first.
+/* Goal: nothing on the priority buckets waits forever, and what is light seldom goes first.
  * Method: heavy items come as fast as any leave, and of two light ones the lightest comes back each
  * time. */
 static void test_buckets_starves_nobody(void **state)

@@ -51,7 +51,7 @@ static void task(ferry *f, ferry_object object, void *data, int source,
     a->waited = true;
     /* Without a helper this thread alone sends objects away, so it knows whether that has left. */
     a->expect_help = a->preempted || ferry_object_data(f, a->second) == NULL;
-    /* A minute is for ever when help is expected; else a tenth of a second proves nothing came. */
+    /* A minute is forever when help is expected; else a tenth of a second proves nothing came. */
     uint64_t end_ns = ferry_now(f) + (a->expect_help ? 60000 : 100) * 1000000ull;
     const struct timespec nap = {.tv_nsec = 100 * 1000};
     while (atomic_load(&t->shared->done) == 0 && ferry_now(f) < end_ns)

@@ -231,7 +231,7 @@ static void test_hostile_descriptors_are_refused(void **state)
         assert_int_equal(copy(&hostile[i], target), FERRY_EINVAL);
         assert_memory_equal(target, before, sizeof(target));
     }
-    /* Deeper than 16, and counts that would take for ever if nothing were refused. */
+    /* Deeper than 16, and counts that would take forever if nothing were refused. */
     int deep[6 * 40 + 1];
     for (int i = 0; i < 40; i++) {
         const int words[] = {1, INT32_MAX, FERRY_STRUCT, 0, 0, 0};

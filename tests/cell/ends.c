@@ -1,6 +1,6 @@
 /* How operations on cells end where memory is short, and ranks leave or close.
  *
- * Goal: every operation ends once, and no rank waits for ever. Method, by the first argument:
+ * Goal: every operation ends once, and no rank waits forever. Method, by the first argument:
  *
  * - answer: rank 0 has no memory for the answer to a read that does not wait, behind dequeues that
  *   do. It answers once there is memory. Needs a heap of 1 MiB.

@@ -47,7 +47,7 @@ static void refine(ferry *f, ferry_object object, void *data, int source,
     (void)object;
     (void)data;
     (void)source;
-    while (message->word_count == 1) /* for ever, and without a call of Ferry's */
+    while (message->word_count == 1) /* forever, and without a call of Ferry's */
         (void)usleep(1000);
 }
 

@@ -1,7 +1,7 @@
 /* A rank for join_test.sh. `join_program MODE [COUNT]`:
  *   meet    quiesces until COUNT ranks are members, then all add up and send to each other
  *   linger  leaves the job, and waits until a file named by LINGER has gone
- *   await   as meet, then waits for ever in a quiescence that cannot end
+ *   await   as meet, then waits forever in a quiescence that cannot end
  *   endure  goes on when others die or leave, until COUNT have
  *   strange  registers another handler than the others, and quiesces twice
  *   request  the same, and sends a request before

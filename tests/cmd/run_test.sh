@@ -109,8 +109,8 @@ if [ -w /dev/full ]; then
     expect 0 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label true
 fi
 
-# Limits of the system. Launchers that poll more places than they may have descriptors waited for
-# ever, and heeded no signal.
+# Limits of the system. Launchers that poll more places than they may have descriptors waited
+# forever, and heeded no signal.
 limited()
 {
     want=$1 limit=$2

@@ -162,7 +162,7 @@ static void act(world *w, int calls)
     }
     for (int which = 0; which < INDICES; which++)
         if (w->at[which].element == NEVER)
-            insert(w, which); /* nothing waits for ever */
+            insert(w, which); /* nothing waits forever */
 }
 
 static void compare(world *w)

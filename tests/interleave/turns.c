@@ -1,5 +1,5 @@
 /* Turns: the schedule of ranks that are threads of one process, over the port for shared memory.
- * Goal: no wake-up is lost, no rank waits for ever and no message is lost, wherever a thread is
+ * Goal: no wake-up is lost, no rank waits forever and no message is lost, wherever a thread is
  * stopped and however late its stores are seen (stores.h). Method: the linker puts functions of
  * this file and of calls.c in place of the system's that wait, tell the time, or read and write
  * files. One thread runs at a time; the seed (TURNS_SEED) says for how long, and which goes on

@@ -1,4 +1,4 @@
-/* Goal: no rank waits for ever for a neighbour that moves no more. If a neighbour frees a mover
+/* Goal: no rank waits forever for a neighbour that moves no more. If a neighbour frees a mover
  * without a movement, this movement fails with FERRY_EPEER on the ranks that wait for it. If it
  * frees the mover after its last movement, slower ranks still end theirs. If a rank that this one
  * needs is dead, its bind fails, though a living neighbour never binds.

@@ -1,7 +1,7 @@
 /* Goal: a block rests while a mover of its xarray is in flight on its rank, whatever other ranks
- * send. No handler sees a grid that is half filled, no block leaves with one, and no rank waits for
- * ever. Method: three ranks with a block each, in a chain. A message to a block makes it check its
- * ghost cells and go to the next lower rank.
+ * send. No handler sees a grid that is half filled, no block leaves with one, and no rank waits
+ * forever. Method: three ranks with a block each, in a chain. A message to a block makes it check
+ * its ghost cells and go to the next lower rank.
  * - early: rank 2 starts its mover only when rank 0 has ended its own and has sent to block 1.
  * - before: block 1 goes before rank 1 has started its mover. The start must name the block.
  * - settle: rank 1 settles with a mover in flight, and block 1 has a message. All must get an

@@ -3,7 +3,7 @@
  * - vanish: status 0 without ferry_close
  * - status: its main function returns 3
  *
- * With room for more ranks, rank 0 starts one, and all others wait for ever:
+ * With room for more ranks, rank 0 starts one, and all others wait forever:
  * - spawn-killed, spawn-status: the new rank ends so
  * - spawn-late: it has left the job before
  * - starter: rank 0 itself ends when the new rank has come */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Goal: a rank that dies or fails ends its job under mpirun: nobody waits for ever, nothing stays.
+# Goal: a rank that dies or fails ends its job under mpirun: nobody waits forever, nothing stays.
 # Method: the last rank of the program ends in several ways, on one node and as several; then a rank
 # that was started later, and the one that has started it, likewise.
 # death.sh MPIRUN PROGRAM

@@ -1,5 +1,5 @@
 /* Goal: memory stays bounded when ranks flood objects that move all the time. Nothing of the flood
- * is lost or out of order. Ranks that flood each other do not wait for ever. Method: objects move
+ * is lost or out of order. Ranks that flood each other do not wait forever. Method: objects move
  * on after every few messages, and are slower than their senders. Messages wait for objects that
  * are in flight, for others before them, and at ranks that pass them on. Each process watches the
  * most memory that it ever had resident; under the simulator, the simulator does (ferry sim

@@ -1,5 +1,5 @@
 /* Goal: any number of ranks leave at the same time, all of them too, with objects of types that
- * they have registered and of types that they have not. Nothing waits for ever, and where a rank
+ * they have registered and of types that they have not. Nothing waits forever, and where a rank
  * stays nothing is lost. Method: a random set of ranks knows the types. Those create objects, which
  * move at random, and all send to them. A random set leaves without meeting the others. The ranks
  * that stay register the types late, and count what the objects have got.

@@ -461,7 +461,7 @@ static void test_outcome_handlers_take_all_memory(void **state)
     speak();
 }
 
-/* A collective that one rank gives up fails on the others, who would wait for ever. */
+/* A collective that one rank gives up fails on the others, who would wait forever. */
 static void test_outcome_collective_fails_for_all(void **state)
 {
     (void)state;

@@ -44,7 +44,7 @@ void fy_tally_meet(tally *t, uint64_t round);
  * were taken. */
 int fy_tally_look(tally *t, fy_lane lane, int budget, fy_deliver *deliver);
 
-/* Says what this rank waits for from now on, for the line of the watchdog. Lends `what` for ever.
+/* Says what this rank waits for from now on, for the line of the watchdog. Lends `what` forever.
  * Returns what it has waited for before. */
 const char *fy_waits_for(fy_port *port, const char *what);
 

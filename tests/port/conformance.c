@@ -268,7 +268,7 @@ static void delay(fy_port *port, uint64_t ns)
 }
 
 /* Goal: no wake-up is lost. Method: two ranks pass a frame to and fro, on a random lane, with
- * random delays around the time that it takes to fall asleep; each waits for ever. The rank whose
+ * random delays around the time that it takes to fall asleep; each waits forever. The rank whose
  * turn it is to send ends it. */
 static void wakes(fy_port *port)
 {
@@ -316,7 +316,7 @@ static bool is_in_time(fy_port *port)
 
 /* Goal: a wait ends at its deadline and at `wake`, and does not end long before for no reason. The
  * clock never goes back. Method: wait for 20 ms with nothing to come, in few waits; then wake
- * oneself and wait for ever. */
+ * oneself and wait forever. */
 static void deadline(fy_port *port)
 {
     enum { WAITS_MAX = 20 }; /* one is usual */

@@ -1,5 +1,5 @@
 /* Goal: ranks that name different roots of a collective are told so on every port, and none waits
- * for ever. Method: rank r names root r % 2. A rank that waits is told after about 1 s, or 10 s
+ * forever. Method: rank r names root r % 2. A rank that waits is told after about 1 s, or 10 s
  * between machines. A rank may be through its part before that shows: then what follows fails. Each
  * rank ends with status 5 when it was told. Arguments: the kind; run, wait (started, then waited
  * for) or poll (started, then polled); members, or group for a group of the program. */

@@ -92,7 +92,7 @@ static int restless(ferry *f, const account *a)
     return 0;
 }
 
-/* Polls for ever without waiting. */
+/* Polls forever without waiting. */
 static int spinning(ferry *f, const account *a)
 {
     while (a->count == 0)

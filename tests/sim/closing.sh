@@ -3,7 +3,7 @@
 # while they close, all that still wait notice, and a program that does not go on after deaths fails.
 # Method: counts frames of a small program on 256 and 1,024 ranks. Then a rank dies at every 100 ns of
 # its end, and one that is heard of while others leave a program that goes on after deaths. No run
-# waits for ever. $4: of so many runs, one is made.
+# waits forever. $4: of so many runs, one is made.
 set -u
 ferry=$1 hello=$2 goes_on=$3 stride=${4:-1}
 failures=0
@@ -46,7 +46,7 @@ expect()
     failures=$((failures + 1))
 }
 
-# fails RANKS PLAN PROGRAM: no rank waits for ever, and the run fails if a rank dies in it.
+# fails RANKS PLAN PROGRAM: no rank waits forever, and the run fails if a rank dies in it.
 fails()
 {
     run "$@"
@@ -57,7 +57,7 @@ fails()
     fi
 }
 
-# lives RANKS PLAN PROGRAM: no rank waits for ever. Ranks that meet without others may fail.
+# lives RANKS PLAN PROGRAM: no rank waits forever. Ranks that meet without others may fail.
 lives()
 {
     run "$@"

@@ -1,5 +1,5 @@
 /* Goal: in a program that has not said that it goes on after deaths (ferry_peer_watch), no rank is
- * told of success when work was lost with a rank, and none waits for ever. After the first
+ * told of success when work was lost with a rank, and none waits forever. After the first
  * collective that fails on a rank, every collective, ferry_quiesce and ferry_close of that rank
  * fail, with FERRY_EPEER and a reason; the job ends with another status than 0. Method: the seed
  * draws the same sequence of collectives of all kinds, quiescences and phases of the balancer on
@@ -350,7 +350,7 @@ static void await_others(ferry *f)
                 atomic_fetch_or(&t->gone, bit(rank));
         (void)ferry_wait(f, WAIT_NS);
         if (time(NULL) > end)
-            broken(f, "a rank waits for ever", atomic_load(&t->failed), atomic_load(&t->returned));
+            broken(f, "a rank waits forever", atomic_load(&t->failed), atomic_load(&t->returned));
     }
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Goal: no call waits for ever where processors are busy. Method: repeats the tests of ranks that
+# Goal: no call waits forever where processors are busy. Method: repeats the tests of ranks that
 # die, leave, or make calls that do not fit, beside twice as many computing processes as there are
 # processors. Ends with the output of the first test that fails.
 #

@@ -2,7 +2,7 @@
  * first object to come goes first.
  *
  * A bucket holds half an octave of load. Every operation takes constant time. The heaviest bucket
- * goes first, but from time to time another one has its turn, so that no object waits for ever.
+ * goes first, but from time to time another one has its turn, so that no object waits forever.
  *
  * Invariants: An item is in a bucket exactly if its `queued` is true, and `place` says in which.
  * Its `mark` is its load when it was last added, or 0 if that was not above `floor`. `load` is the

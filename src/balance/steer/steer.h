@@ -20,7 +20,7 @@ typedef struct fy_steer {
 FY_SHARED extern const fy_steer fy_steering;
 
 /* Gives steering, here or from its plug-in. FERRY_ENOTSUP: the plug-in cannot be opened, and
- * fy_error_text says why. Lends for ever. [application thread] */
+ * fy_error_text says why. Lends forever. [application thread] */
 int fy_steer_find(const fy_steer **out);
 
 #endif

@@ -1,7 +1,7 @@
 /* The graph: which task sent the message that started each task, and which created each object.
  *
  * An object's tasks of one handler are in the order of their starts. So every task can run in the
- * order of the traced run, and no replay waits for ever.
+ * order of the traced run, and no replay waits forever.
  *
  * The account of an object may count more handlers than its trail has. These become tasks with the
  * mean of the time that is left. They wait from the start. */

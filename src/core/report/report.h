@@ -116,7 +116,7 @@ void fy_report_tail(FILE *file, const fy_report_trace *trace);
 FY_SHARED extern const fy_report_printer fy_report_printer_table;
 
 /* Gives the printer, here or from its plug-in. FERRY_ELAUNCH: that cannot be opened, and
- * fy_error_text says why. Lends for ever. [application thread] */
+ * fy_error_text says why. Lends forever. [application thread] */
 int fy_report_find(const fy_report_printer **out);
 
 #endif

@@ -126,8 +126,8 @@ bool fy_mover_is_done(const ferry_mover *m);
  * Then the movement has ended: with FERRY_EPEER, if that rank had not done its part. */
 bool fy_mover_lost_peer(ferry_mover *m);
 
-/* Tells the neighbours, once, that the mover has failed on this rank. Otherwise they would wait for
- * ever. The mover uses no channel after that. */
+/* Tells the neighbours, once, that the mover has failed on this rank. Otherwise they would wait
+ * forever. The mover uses no channel after that. */
 void fy_mover_tell_loss(ferry_mover *m);
 
 /* Take frames (handshake.c): FY_MOVER_HANDSHAKE, FY_MOVER_DONE, and FY_MOVER_LOST with its

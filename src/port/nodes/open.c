@@ -195,7 +195,7 @@ void fy_nodes_leave(void *arg)
         whole = false;
     }
     fy_node_free(&job->node);
-    /* With a dead rank these calls would wait for ever: the launcher ends the rest of the job. */
+    /* With a dead rank these calls would wait forever: the launcher ends the rest of the job. */
     if (whole && job->owned)
         job->binding->leave(job->net);
     else if (whole)

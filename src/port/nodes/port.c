@@ -43,7 +43,7 @@ static int nodes_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int ra
     /* relaxed: no other thread knows of it yet */
     atomic_store_explicit(lent, false, memory_order_relaxed);
     /* A target may wait inside a call of its own to the network, and then takes no message. If the
-     * sender waited for it, and it for the sender, both would wait for ever. */
+     * sender waited for it, and it for the sender, both would wait forever. */
     if (!p->alone || rank < 0 || rank >= p->ranks || p->place[rank] >= 0 ||
         frame->word_count > FY_FRAME_WORDS)
         return nodes_send(port, thread, lane, rank, frame);

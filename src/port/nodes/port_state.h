@@ -440,7 +440,7 @@ void fy_nodes_endpoint_fini(nodes_port *p, endpoint *e);
  * ranks of other nodes have yet to say goodbye. */
 bool fy_nodes_port_linger(nodes_port *p);
 /* Frees the port, after fy_nodes_port_linger. Returns false, and frees nothing, if a message
- * between this rank and another one is lost: one of the two may wait for its end for ever when it
+ * between this rank and another one is lost: one of the two may wait for its end forever when it
  * leaves. Then the job must be aborted. */
 bool fy_nodes_port_destroy(nodes_port *p);
 

@@ -6,7 +6,7 @@
 
 /* Finds the port, and sets `ranks` and `compute` of `settings` from the environment; the rest
  * stands there. FERRY_EINVAL: a variable has a value that it cannot have. FERRY_ELAUNCH: no port
- * has the name that FERRY_PORT says. With fy_error_set. Lends `*out` for ever. */
+ * has the name that FERRY_PORT says. With fy_error_set. Lends `*out` forever. */
 int fy_port_find(fy_port_settings *settings, const fy_port_entry **out);
 
 /* In this folder. */

@@ -177,7 +177,7 @@ void fy_channel_taken(fy_channel *channel, bool keep)
     if (keep)
         cargo->block = NULL;
     fy_cargo_release(world, cargo);
-    /* Waves of a quiescence, and idle ranks that ask for work, may go on for ever. */
+    /* Waves of a quiescence, and idle ranks that ask for work, may go on forever. */
     if (channel->lane == FY_DATA)
         fy_world_progress(world);
 }

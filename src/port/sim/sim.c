@@ -177,7 +177,7 @@ static bool is_late(const fy_world *world)
 }
 
 /* Whether a rank computes, and has less to compute than when it was asked last. The work of a
- * helper that never rests may delay the end of a task for ever. */
+ * helper that never rests may delay the end of a task forever. */
 static bool computes(const fy_world *world, fy_sim_rank *rank)
 {
     if (rank->actors[FY_APP].state != FY_ACTOR_COMPUTING)

@@ -41,7 +41,7 @@ static void *run_thread(void *arg)
         status = t->run->rank_main(t->run->arg, port);
     else
         fy_log_line(t->rank, "port template: %s", fy_error_text());
-    /* The other ranks may wait for this one for ever: its status ends the job. */
+    /* The other ranks may wait for this one forever: its status ends the job. */
     if (status != 0) {
         fflush(NULL);
         _exit(status);

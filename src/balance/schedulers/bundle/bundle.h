@@ -52,7 +52,7 @@ extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
     fy_scheduler_master, fy_scheduler_none, fy_scheduler_rotate, fy_scheduler_inplace;
 
 /* Gives the bundle: the one in this library, or that of the plug-in. FERRY_ENOTSUP: the plug-in
- * cannot be opened; fy_error_text says why. Lends for ever. [either thread] */
+ * cannot be opened; fy_error_text says why. Lends forever. [either thread] */
 int fy_bundle_find(const fy_bundle **out);
 
 #endif

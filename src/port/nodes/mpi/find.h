@@ -10,7 +10,7 @@
 extern const char *const fy_mpi_names[];
 
 /* Opens the plug-in `name`. On failure FERRY_ELAUNCH, and fy_error_text says what was missing.
- * Lends for ever: an MPI library cannot be unloaded. */
+ * Lends forever: an MPI library cannot be unloaded. */
 int fy_mpi_find(const char *name, const fy_mpi_library **out);
 
 /* The name of the MPI library that is loaded in this process; else of the one that the launcher's

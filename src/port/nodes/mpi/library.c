@@ -300,7 +300,7 @@ static void cancel(fy_nodes_request *request)
     *request = (fy_nodes_request){0};
 }
 
-/* MPI_Abort while others are in MPI_Finalize makes mpirun of Open MPI before 5 wait for ever in
+/* MPI_Abort while others are in MPI_Finalize makes mpirun of Open MPI before 5 wait forever in
  * PMIx_server_finalize. It ends the others just so when a process ends without MPI_Finalize. */
 static void abort_closing(int status)
 {
