@@ -48,10 +48,10 @@ is_near || fail "with a large quantum $span is not $usual"
 with --
 usual=$span
 with FERRY_STEER=1 --
-says err 'nothing to choose: messages wake the helper thread'
+says err 'tasks here, light ones of .* ms, heavy ones of .* ms; no quantum to choose: messages wake the helper thread'
 is_near || fail "without a quantum $span is not $usual"
 with FERRY_STEER=1 FERRY_QUANTUM_US=300 -- --quantum 200us
-says err 'nothing to choose: FERRY_QUANTUM_US is set'
+says err 'no quantum to choose: FERRY_QUANTUM_US is set'
 
 # Another scheduler is steered. The report tells what was chosen.
 with FERRY_STEER=1 FERRY_SCHEDULER=diffusion -- --quantum 200us

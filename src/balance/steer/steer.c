@@ -188,12 +188,14 @@ static void sum_up(const ferry_scheduling *s, const fy_steer_state *t)
     if (t->times.count != 0)
         fit = fy_steer_fit(&t->times);
     if (t->usual_ns == 0)
-        (void)snprintf(quantum, sizeof quantum, "nothing to choose: %s", t->why_not);
+        (void)snprintf(quantum, sizeof quantum, "no quantum to choose: %s", t->why_not);
     else
         (void)snprintf(quantum, sizeof quantum, "quantum %.0f us, %.0f us at the start",
                        (double)t->quantum_ns * 1e-3, (double)t->usual_ns * 1e-3);
-    fy_log(s->f, "steering: scheduler %s; %u tasks here, of %.3g and %.3g ms; %s", s->steered.name,
-           t->times.count, fit.beta * 1e3, fit.alpha * 1e3, quantum);
+    fy_log(
+        s->f,
+        "steering: scheduler %s; %u tasks here, light ones of %.3g ms, heavy ones of %.3g ms; %s",
+        s->steered.name, t->times.count, fit.beta * 1e3, fit.alpha * 1e3, quantum);
 }
 
 static void steer_destroy(ferry_scheduling *s, void *state)
