@@ -17,8 +17,8 @@ extern "C" {
 /* An array on each rank, which all ranks of the window read and change. Operations belong to
  * epochs. A rank opens one with ferry_window_fence, ferry_window_start or ferry_window_lock. Puts
  * and accumulates take effect when the epoch ends, or in ferry_window_flush. They do so after all
- * gets of the epoch, which see the arrays as they were. Gets, fetches and swaps take effect at the
- * latest when it ends. Accumulates, fetches and swaps are atomic: no other operation sees a part of
+ * gets of the epoch, which see the arrays as they were. Gets, fetches and swaps take effect when it
+ * ends, or earlier. Accumulates, fetches and swaps are atomic: no other operation sees a part of
  * them. If a rank dies, operations on its array fail with FERRY_EPEER, and so does the end of the
  * epoch. */
 typedef struct ferry_window ferry_window;
@@ -30,10 +30,10 @@ typedef struct ferry_window_value {
 } ferry_window_value;
 
 /* How a window is created. Zero means the default. In a direct window puts and accumulates take
- * effect at the latest when the epoch ends, in no order with the gets of their epoch. In shared
- * memory a put of 8 bytes is then one store, and a fence is one barrier. In shared memory the
- * caller performs an operation itself, and the target need not poll. Elsewhere the target performs
- * it in a poll. */
+ * effect when the epoch ends, or earlier, before or after the gets of their epoch. In shared memory
+ * a put of 8 bytes is then one store, and a fence is one barrier. In shared memory the caller
+ * performs an operation itself, and the target need not poll. Elsewhere the target performs it in a
+ * poll. */
 typedef struct ferry_window_options {
     size_t size;                      /* sizeof(ferry_window_options) */
     ferry_group *group;               /* kept until ferry_window_free; NULL: all members */
