@@ -390,7 +390,7 @@ function print_value(p, file, summary,    type, n, one, i, said)
             ".BR ferry_errors (3),\nwhich is negative;\n.BR ferry_error_message (3)\nsays what was wrong." > file
     if (type ~ /^int *$/ && (errors > 0 || errors_as != ""))
         printf "On failure one of the errors below, which are negative;\n%s\n",
-            ".BR ferry_error_message (3)\nsays what was wrong with which values." > file
+            ".BR ferry_error_message (3)\nsays what was wrong and names the values." > file
 }
 
 # "Errors as x." is "As x." below the title ERRORS.
@@ -466,7 +466,7 @@ function write_codes(    file, i)
     printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/error.h>\n.fi\n.SH DESCRIPTION\n" > file
     printf "A function that can fail returns int: 0 or a count on success, and on failure one of these\n" > file
     printf "codes, which are negative.\n.BR ferry_strerror (3)\nnames a code;\n" > file
-    printf ".BR ferry_error_message (3)\nsays what was wrong with which values.\n" > file
+    printf ".BR ferry_error_message (3)\nsays what was wrong and names the values.\n" > file
     for (i = 1; i <= codes; i++) {
         if (code_group[i] != "")
             printf ".SS %s\n", troff(code_group[i]) > file

@@ -44,11 +44,11 @@ FERRY_API int ferry_memory_reclaim(ferry *f, int rank);
 FERRY_API FERRY_MUST_USE int ferry_memory_register(ferry *f, void *base, size_t size_bytes);
 FERRY_API int ferry_memory_unregister(ferry *f, void *base);
 
-/* Copies `size_bytes` (0 too, also at the end) from `source` here to `target` on `rank`. On one
- * node, into the shared heap, the copy is done on return. Else borrows `source`, or with `track`
- * keeps it until submitted. If the target keeps earlier requests for another tag, the data arrive
- * after those (docs/messages.md). FERRY_ERANGE, here or by `track`: the range is not in one
- * allocation or registration there. FERRY_EINVAL: no such rank, or no `source`. Other errors as
+/* Copies `size_bytes`, which may be 0, from `source` here to `target` on `rank`. On one node, into
+ * the shared heap, the copy is done on return. Else borrows `source`, or with `track` keeps it
+ * until submitted. If the target keeps earlier requests for another tag, the data arrive after
+ * those (docs/messages.md). FERRY_ERANGE, here or by `track`: the range is not in one allocation or
+ * registration there. FERRY_EINVAL: no such rank, or no `source`. Other errors as
  * ferry_request_send. Without `track` a later failure is logged. [app thread, handlers | as
  * ferry_request_send] dmcs.txt 3.4. */
 FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const void *source,

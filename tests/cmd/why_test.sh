@@ -56,8 +56,8 @@ begin()
 cat >"$work/wanted" <<'L'
 rank 0 (process [0-9]*): waiting for messages$
 nothing to do for [0-9.]* s
-waits for rank 1, which has not sent what is to be received from it, tag 7
-waits for rank 0, which has not sent what is to be received from it, tag 7
+waits for rank 1, which has not sent the message for a receive, tag 7
+waits for rank 0, which has not sent the message for a receive, tag 7
 rank 2 (process [0-9]*): in a barrier
 ranks in a barrier wait for rank 0 1$
 deadlock: rank 0 waits for rank 1, which waits for rank 0
@@ -127,8 +127,8 @@ holds_all "$work/out" || fail "sim: not all was told: $(cat "$work/wanted")"
 cat >"$work/wanted" <<'L'
 ^    rank 1 has not handled a message to object [0-9a-f]*, handler "refine"$
 ^    rank 1 has not ended an operation of 100 bytes, tag 5$
-nobody has sent what is to be received from any rank, tag 9$
-^    rank 1 has not sent what is to be received from it, tag 7$
+no rank has sent the message for a receive from any rank, tag 9$
+^    rank 1 has not sent the message for a receive, tag 7$
 and 3 more operations are pending$
 L
 begin "$ferry" run -n 2 "$program" operations
@@ -158,7 +158,7 @@ printf '%s\n' 'rank 0 (process [0-9]*): in a collective operation$' \
     'rank 1 (process [0-9]*): waiting for messages$' >"$work/wanted"
 without_deadlock root
 cat >"$work/wanted" <<'L'
-^    rank 1 has not sent what is to be received from it, any tag$
+^    rank 1 has not sent the message for a receive, any tag$
 ranks in a barrier wait for rank 2$
 L
 without_deadlock posted
@@ -217,7 +217,7 @@ done
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): waiting for messages$
 waits for rank 0, which holds the lock of rank 1 in a window$
-waits for rank 1, which has not sent what is to be received from it, tag 7
+waits for rank 1, which has not sent the message for a receive, tag 7
 deadlock: rank 0 waits for rank 1, which waits for rank 0
 L
 begin "$ferry" run -n 2 "$program" lock
@@ -241,12 +241,12 @@ ranks in ferry_quiesce wait for rank 1$
 L
 begin env FERRY_RANKS=3 FERRY_SCHEDULER=none "$program" task
 until_told "$ferry" why $job
-sed -i '/of load/d; s/ s\$$/ s; it does not call Ferry, so it tells no more/' "$work/wanted"
+sed -i '/of load/d; s/ s\$$/ s; it does not call Ferry, so nothing more is known/' "$work/wanted"
 begin env FERRY_HELPER=0 FERRY_RANKS=3 "$program" task
 until_told "$ferry" why $job
 
 cat >"$work/wanted" <<'L'
-rank 1 (process [0-9]*): in the program itself; it does not call Ferry, so it tells no more
+rank 1 (process [0-9]*): in the program's own code; it does not call Ferry, so nothing more is known
 ranks in a barrier wait for rank 1$
 L
 begin "$ferry" run -n 2 "$program" barrier

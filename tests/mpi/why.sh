@@ -35,7 +35,7 @@ until_told()
 
 cat >"$work/wanted" <<'L'
 rank 0 (process [0-9]*): waiting for messages$
-waits for rank 1, which has not sent what is to be received from it, tag 7
+waits for rank 1, which has not sent the message for a receive, tag 7
 rank 2 (process [0-9]*): in a barrier
 deadlock: rank 0 waits for rank 1, which waits for rank 0
 L

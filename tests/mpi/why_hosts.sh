@@ -50,7 +50,7 @@ done
 # MPI has begun on all, so none ends of the signal.
 while kill -0 $job 2>/dev/null; do
     told "$work/out" "rank 0 (process [0-9]*): waiting for messages" \
-        "rank 2, which has not sent what is to be received from it, tag 7" \
+        "rank 2, which has not sent the message for a receive, tag 7" \
         "deadlock: rank 0 waits for rank 2, which waits for rank 0" \
         "deadlock: rank 2 waits for rank 0, which waits for rank 2" \
         "rank 1 (process [0-9]*): in a barrier" "rank 3 (process [0-9]*): in a barrier" && exit 0

@@ -41,15 +41,15 @@ static void tell_operation(const ferry *f, fy_why *why, const fy_op_record *reco
     const char *handler = fy_handler_name(f, r->handler.index);
     size_t start = why->used;
     if (record->gone == fy_mail_want_gone && r->rank < 0) {
-        fy_why_line(why, "nobody has sent what is to be received from any rank, tag %d", r->tag);
+        fy_why_line(why, "no rank has sent the message for a receive from any rank, tag %d",
+                    r->tag);
         return;
     }
     if (r->object.word != 0)
         fy_why_line(why, ">%d has not handled a message to object %016" PRIx64 ", handler \"%s\"",
                     r->rank, r->object.word, handler);
     else if (record->gone == fy_mail_want_gone)
-        fy_why_line(why, ">%d has not sent what is to be received from it, tag %d", r->rank,
-                    r->tag);
+        fy_why_line(why, ">%d has not sent the message for a receive, tag %d", r->rank, r->tag);
     else if (r->handler.index != 0)
         fy_why_line(why, ">%d has not handled a request, handler \"%s\"", r->rank, handler);
     else

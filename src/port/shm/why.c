@@ -13,7 +13,7 @@
 #include "port/shm/why/why.h"
 
 static const char *const doings[] = {
-    [FY_DOING_MAIN] = "in the program itself",
+    [FY_DOING_MAIN] = "in the program's own code",
     [FY_DOING_HANDLER] = "in handler",
     [FY_DOING_TASK] = "in task",
     [FY_DOING_IDLE] = "waiting for messages",

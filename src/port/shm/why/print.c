@@ -104,7 +104,7 @@ static void print_rank(void *base, uint32_t index, fy_waiting *t, FILE *out)
             (int)atomic_load_explicit(&rank->pid, memory_order_relaxed), doing);
     if (since != 0 && since < now)
         fprintf(out, " for %.2f s", (double)(now - since) / 1e9);
-    fputs(t->answered ? "\n" : "; it does not call Ferry, so it tells no more\n", out);
+    fputs(t->answered ? "\n" : "; it does not call Ferry, so nothing more is known\n", out);
     if (t->answered)
         print_answer(rank, t, out);
 }
