@@ -10,6 +10,7 @@ int fy_waiting_read(fy_waiting *waiting, char *line, char **words)
     if (tag != NULL)
         memcpy(tag, "any tag", sizeof("any tag"));
     long rank = line[0] == '>' ? strtol(line + 1, &end, 10) : -1;
+    (void)sscanf(line, "nothing to do for %lf s", &waiting->quiet_s);
     if (rank < 0 || rank > INT32_MAX || end == line + 1)
         return -1;
     if (waiting->count < FY_AWAITED_MAX && rank != waiting->rank)

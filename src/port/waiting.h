@@ -17,10 +17,12 @@ typedef struct fy_waiting {
     uint8_t count; /* of `awaited` */
     uint32_t doing;
     int32_t awaited[FY_AWAITED_MAX]; /* ranks that it has said it waits for */
+    double quiet_s;                  /* how long it has had nothing to do; 0: not known */
 } fy_waiting;
 
 /* Notes what a line of its answer says: ">N words" is that it waits for rank N. Gives N, and where
- * the words begin; -1: it says something else. " N words" is of rank N, which it does not need now.
+ * the words begin; -1: it says something else, as how long it has had nothing to do. " N words" is
+ * of rank N, which it does not need now.
  * Writes "any tag" for FERRY_ANY_TAG. A rank that waits for itself waits for a handler, so that is
  * no deadlock. */
 FY_SHARED int fy_waiting_read(fy_waiting *waiting, char *line, char **words);
