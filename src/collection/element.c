@@ -288,8 +288,8 @@ void fy_element_type_propose(const ferry_collection *c, uint64_t *known, uint64_
     *next = (uint64_t)fy_objects_of(c->f)->type_count + 1;
 }
 
-/* Registers the type by its number. Numbers that are skipped are of types of collections that this
- * rank has not made: it joined later, or failed before. Those are registered again later. */
+/* Registers the type by its number. Numbers that are skipped are of types of collections, or of
+ * blocks, that this rank has not made: it joined later, or failed before. They get theirs later. */
 static int register_type(ferry_collection *c, uint16_t number)
 {
     const fy_objects *objects = fy_objects_of(c->f);
@@ -303,7 +303,7 @@ static int register_type(ferry_collection *c, uint16_t number)
     ops.load = c->ops.load != NULL ? element_load : NULL;
     ops.granularity = c->ops.granularity != NULL ? granularity : NULL;
     ops.priority = c->ops.priority != NULL ? priority : NULL;
-    if (number < objects->type_count && objects->types[number].ops.unpack != element_unpack)
+    if (fy_type_is_known(objects, number) && objects->types[number].ops.unpack != element_unpack)
         return fy_fail(c->f, FERRY_EINVAL,
                        "collection_create: type %u is \"%s\" here and of elements on another rank; "
                        "register types before the first collection",

@@ -263,7 +263,7 @@ static int install_fill(ferry *f, fy_arrival *arrival, const fy_migration *migra
     record->scheduled = migration->scheduled;
     record->load = migration->load;
     record->type_index = (uint16_t)migration->type;
-    if (migration->type >= objects->type_count) {
+    if (!fy_type_is_known(objects, migration->type)) {
         bool handed = migration->address != 0;
         if (migration->bare || !fy_peer_leaves(f, objects->rank))
             return FERRY_ENOTSUP; /* the arrival waits until it is registered */
@@ -456,7 +456,7 @@ static bool end_next(ferry *f, fy_arrival *arrival)
     size_t data_bytes = 0;
     if (!fy_migration_read(objects, next_migration(arrival),
                            arrival->size_bytes - arrival->done_bytes, &migration) ||
-        migration.bare || migration.type >= objects->type_count)
+        migration.bare || !fy_type_is_known(objects, migration.type))
         return false;
     fy_record *record = arrival->record;
     arrival->record = NULL;

@@ -42,13 +42,10 @@ int fy_type_register_as(ferry *f, const ferry_object_ops *ops, uint16_t number)
         error = fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
     if (error != 0)
         return error;
-    uint16_t next = objects->type_count;
-    for (uint16_t i = number < next ? number : next; i <= number; i++) {
-        objects->types[i] = type;
-        objects->types[i].ops.name = objects->types[i].name;
-    }
-    if (number >= next)
-        objects->type_count = (uint16_t)(number + 1);
+    while (objects->type_count <= number)
+        objects->types[objects->type_count++].ops.size = 0;
+    objects->types[number] = type;
+    objects->types[number].ops.name = objects->types[number].name;
     fy_unregistered_retry(f);
     return 0;
 }

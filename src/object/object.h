@@ -106,8 +106,14 @@ static inline fy_objects *fy_objects_of(const ferry *f)
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
 
-/* As ferry_object_type_register, but the type gets this number. If that is not the next one, the
- * type gets all numbers from the next to this, or takes the place of the one that has this number.
+/* Whether a type of this number is registered. [application thread] */
+static inline bool fy_type_is_known(const fy_objects *objects, uint64_t number)
+{
+    return number < objects->type_count && objects->types[number].ops.size != 0;
+}
+
+/* As ferry_object_type_register, but the type gets this number, or takes the place of the one that
+ * has it. Numbers from the next to this are left out: they are not registered yet.
  * [application thread] */
 FY_SHARED int fy_type_register_as(ferry *f, const ferry_object_ops *ops, uint16_t number);
 

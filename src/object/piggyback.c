@@ -221,7 +221,7 @@ fy_verdict fy_piggyback_frame(ferry *f, int source, const fy_frame *frame)
         if (record == NULL)
             return FY_LEAVE;
         error = fy_sources_read(&record->sources, e.sources, e.head.source_count, objects->ranks);
-        if (error == 0 && e.head.type >= objects->type_count)
+        if (error == 0 && !fy_type_is_known(objects, e.head.type))
             error = FERRY_EAGAIN;
         if (error == 0)
             error = fy_entry_due(f, e.envelope.object, e.envelope.movement, &entry);

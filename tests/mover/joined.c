@@ -1,7 +1,8 @@
 /* Goal: a rank that has joined binds movers with the others, and makes their sets of blocks, though
  * they have bound movers and made sets before it came.
  * Method: two ranks use a ring of blocks twice, and start a third one. When it is a member, all
- * three do the same. The blocks move as objects, each to the next member, and the mover follows. */
+ * three make a collection, whose type gets the number after that of blocks, and use a ring of
+ * blocks. The blocks move as objects, each to the next member, and the mover follows. */
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
@@ -69,6 +70,25 @@ static void use_ring(ferry *f)
     ferry_plan_fini(&plan);
 }
 
+static void *make_nothing(ferry *f, ferry_element *element, void *arg, const void *bytes,
+                          size_t size_bytes)
+{
+    (void)f, (void)element, (void)arg, (void)bytes, (void)size_bytes;
+    return NULL;
+}
+
+/* Makes a collection without elements, and ends it. */
+static void use_collection(ferry *f)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "datum", .flat_bytes = 8};
+    ferry_collection_options options = FERRY_COLLECTION_OPTIONS_DEFAULTS;
+    ferry_collection *c;
+    options.ops = &ops;
+    options.make = make_nothing;
+    CHECK(ferry_collection_create(f, &options, &c) == 0);
+    CHECK(ferry_collection_destroy(c) == 0);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
@@ -81,6 +101,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     do
         CHECK(ferry_quiesce(f) == 0);
     while (ferry_member_count(f) == RANKS);
+    use_collection(f);
     use_ring(f);
     return ferry_barrier(f);
 }

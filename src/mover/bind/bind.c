@@ -22,14 +22,14 @@ bool fy_mover_any_dead(ferry *f)
     return false;
 }
 
-int fy_mover_agree_on(ferry *f, int error, uint32_t *number)
+int fy_mover_agree_on(ferry *f, int error, uint64_t *number)
 {
     /* The largest error, with the rank that has it, and the largest number. */
     uint64_t all[2] = {error == 0 ? 0 : (uint64_t)-error << 32 | (uint32_t)ferry_rank(f), *number};
     int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, all, all, 2);
     int theirs = -(int)(all[0] >> 32);
     if (lost == 0)
-        *number = (uint32_t)all[1];
+        *number = all[1];
     if (error || lost || theirs == 0)
         return error ? error : lost;
     return fy_fail(f, theirs, "the call failed on rank %d: %s", (int)(uint32_t)all[0],
@@ -38,7 +38,7 @@ int fy_mover_agree_on(ferry *f, int error, uint32_t *number)
 
 int fy_mover_agree(ferry *f, int error)
 {
-    uint32_t none = 0;
+    uint64_t none = 0;
     return fy_mover_agree_on(f, error, &none);
 }
 
@@ -46,9 +46,9 @@ int fy_mover_agree(ferry *f, int error)
  * on all. After a death they may have counted different numbers of movers before. */
 static int agree_to_bind(ferry *f, ferry_mover *m, int error)
 {
-    uint32_t next = fy_movers_of(f)->next;
+    uint64_t next = fy_movers_of(f)->next;
     int failed = fy_mover_agree_on(f, error, &next);
-    int named = next == fy_movers_of(f)->next ? 0 : fy_movers_rename(f, m, next);
+    int named = next == fy_movers_of(f)->next ? 0 : fy_movers_rename(f, m, (uint32_t)next);
     return failed ? failed : named;
 }
 

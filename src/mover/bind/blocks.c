@@ -10,6 +10,10 @@
 #include "mover/bind/link.h"
 #include "mover/geometry/array.h"
 #include "mover/geometry/fail.h"
+#include "object/object.h"
+
+/* Greater than each number of a type. */
+static const uint64_t TYPED = 0x8000;
 
 /* The head of a packed block. Its grids follow, dense. */
 typedef struct packed_block {
@@ -145,7 +149,15 @@ static void *blocks_unpack(ferry *f, ferry_object object, const void *buffer, si
     return data;
 }
 
-static int prepare_type(ferry *f)
+/* The number that this rank proposes for the type: of two ranks, the one with the type has the
+ * greater. */
+static uint64_t propose_type(ferry *f)
+{
+    const fy_movers *movers = fy_movers_of(f);
+    return movers->typed ? TYPED | movers->type.index : fy_objects_of(f)->type_count;
+}
+
+static int prepare_type(ferry *f, uint16_t number)
 {
     static const ferry_object_ops ops = {.size = sizeof ops,
                                          .name = "block",
@@ -155,7 +167,15 @@ static int prepare_type(ferry *f)
                                          .destroy = blocks_release,
                                          .flags = FERRY_OBJECT_SHARED};
     fy_movers *movers = fy_movers_of(f);
-    int error = movers->typed ? 0 : ferry_object_type_register(f, &ops, &movers->type);
+    if (movers->typed && movers->type.index == number)
+        return 0;
+    if (movers->typed || fy_type_is_known(fy_objects_of(f), number))
+        return fy_fail(f, FERRY_EINVAL,
+                       "blocks_create: type %u is \"%s\" here and of blocks on another rank; "
+                       "register types before the first set of blocks",
+                       number, fy_objects_of(f)->types[number].name);
+    int error = fy_type_register_as(f, &ops, number);
+    movers->type.index = number;
     movers->typed = error == 0;
     return error;
 }
@@ -243,7 +263,7 @@ static int make_set(ferry *f, ferry_xarray *const *arrays, size_t count, ferry_b
         return FERRY_ENOMEM;
     memcpy(set->items, arrays, count * sizeof *set->items);
     set->arrays = (fy_arrays){.items = set->items, .count = count};
-    return prepare_type(f);
+    return 0;
 }
 
 static int make_objects(ferry_blocks *set)
@@ -294,10 +314,14 @@ int ferry_blocks_create(ferry *f, ferry_xarray *const *arrays, size_t count, fer
     fy_movers *movers = fy_movers_of(f);
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "blocks_create: not allowed inside a handler or callback");
-    /* After a death, or if ranks have joined, ranks have counted different numbers of sets. */
-    uint32_t number = ++movers->next_set;
-    int error = fy_mover_agree_on(f, check_arrays(f, arrays, count), &number);
+    /* After a death, or if ranks have joined, ranks have counted different numbers of sets, and of
+     * types. A rank without the type has no sets: so the number of sets matters between equals. */
+    uint64_t both = propose_type(f) << 32 | ++movers->next_set;
+    int error = fy_mover_agree_on(f, check_arrays(f, arrays, count), &both);
+    const uint32_t number = (uint32_t)both;
     movers->next_set = number;
+    if (error == 0)
+        error = prepare_type(f, (uint16_t)(both >> 32 & ~TYPED));
     if (error == 0 && (error = make_set(f, arrays, count, &set)) != 0)
         error =
             fy_fail(f, error, "blocks_create: no memory for %zu blocks", arrays[0]->blocks.count);

@@ -25,7 +25,9 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
     if (error == 0 && counts == NULL)
         error = fy_mover_no_memory(x->f, FERRY_ENOMEM, "exchange with other ranks");
     /* After a death ranks may have counted different numbers of exchanges. */
-    int failed = fy_mover_agree_on(x->f, error, &x->number);
+    uint64_t number = x->number;
+    int failed = fy_mover_agree_on(x->f, error, &number);
+    x->number = (uint32_t)number;
     if (fy_movers_of(x->f)->next_exchange <= x->number)
         fy_movers_of(x->f)->next_exchange = x->number + 1;
     for (int r = 0; r < ranks && failed == 0; r++)

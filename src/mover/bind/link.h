@@ -26,7 +26,7 @@ int fy_mover_agree(ferry *f, int error);
 
 /* The same. Also sets `*number` to the largest that a rank passes, unless it fails for a death.
  * fy_mover_agree passes 0. */
-int fy_mover_agree_on(ferry *f, int error, uint32_t *number);
+int fy_mover_agree_on(ferry *f, int error, uint64_t *number);
 
 /* Connects the links. Sends to and waits for the neighbours alone. After an error it tells them. */
 int fy_mover_link(ferry_mover *m);
