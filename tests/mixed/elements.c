@@ -4,16 +4,6 @@
 
 enum { STEPS_COUNT = 5, RING = 13 };
 
-/* Whether no rank is on its way: a collection and a rank that joins exclude each other. */
-static int nobody_comes(ferry *f, bool *nobody)
-{
-    uint64_t coming = (uint64_t)(atomic_load(&t->spawned) - atomic_load(&t->arrived));
-    int error = allowed(f, ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &coming, &coming, 1),
-                        "allreduce of those that come");
-    *nobody = coming == 0;
-    return error;
-}
-
 static void on_element(ferry *f, ferry_object object, void *data, int source,
                        const ferry_message *message)
 {

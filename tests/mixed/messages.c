@@ -2,11 +2,6 @@
  * earlier than one that the same rank sent before it, and its track tells the truth. */
 #include "mixed.h"
 
-typedef struct thing {
-    uint64_t index, size_bytes;
-    unsigned char ballast[];
-} thing;
-
 size_t draw_size(uint64_t *random)
 {
     static const uint64_t bounds[] = {64, 2000, 9000, 70000, 300000, (1 << 20) + 1};
@@ -291,8 +286,18 @@ void check_watches(ferry *f, int rank, bool at_end)
 
 /* Sending. */
 
+static int32_t tag_of(unsigned number)
+{
+    return number == TAG_COUNT - 1 ? FERRY_ANY_TAG : (int32_t)number;
+}
+
+static unsigned draw_stream(account *a, int from)
+{
+    return (unsigned)from + (has(TAGS) ? 2 * (unsigned)draw(&a->random, TAG_COUNT) : 0);
+}
+
 /* Sends one message: the same for all kinds. `s` numbers what goes to one target. */
-static int send_one(ferry *f, int from, watch *w, stream *s, uint64_t hops)
+static int send_one(ferry *f, unsigned which, watch *w, stream *s, uint64_t hops)
 {
     account *a = ferry_user_data(f);
     size_t size_bytes = draw_size(&a->random);
@@ -304,7 +309,8 @@ static int send_one(ferry *f, int from, watch *w, stream *s, uint64_t hops)
     unsigned char *data = draw_data(f, w, name, size_bytes);
     const ferry_message message = {.handler = w->kind == TO_OBJECT ? a->message : a->request,
                                    .word_count = (uint8_t)(3 + draw(&a->random, 2)),
-                                   .words = {name, (uint64_t)number << 1 | (unsigned)from, hops},
+                                   .words = {name, (uint64_t)number * STREAMS + which, hops},
+                                   .tag = tag_of(which / 2),
                                    .data = data,
                                    .size_bytes = size_bytes};
     ferry_track track = watch_track(f, w, &tracked);
@@ -336,7 +342,8 @@ int send_object(ferry *f, int from, uint64_t hops)
     int object = (int)draw(&a->random, (uint64_t)count);
     watch *w =
         atomic_load(&t->objects[object].word) == 0 ? NULL : watch_begin(f, TO_OBJECT, object);
-    return w == NULL ? 0 : send_one(f, from, w, &mine(f)->to_object[from][object], hops);
+    unsigned which = draw_stream(a, from);
+    return w == NULL ? 0 : send_one(f, which, w, &mine(f)->to_object[which][object], hops);
 }
 
 int send_request(ferry *f, int from, uint64_t hops)
@@ -344,14 +351,15 @@ int send_request(ferry *f, int from, uint64_t hops)
     account *a = ferry_user_data(f);
     int rank = draw_rank(f, a);
     watch *w = rank < 0 ? NULL : watch_begin(f, TO_RANK, rank);
-    return w == NULL ? 0 : send_one(f, from, w, &mine(f)->to_rank[from][rank], hops);
+    unsigned which = draw_stream(a, from);
+    return w == NULL ? 0 : send_one(f, which, w, &mine(f)->to_rank[which][rank], hops);
 }
 
 void send_broadcast(ferry *f, int from)
 {
     watch *w = watch_begin(f, TO_ALL, 0);
     if (w != NULL)
-        (void)send_one(f, from, w, NULL, 0);
+        (void)send_one(f, draw_stream(ferry_user_data(f), from), w, NULL, 0);
 }
 
 /* Handlers start messages and transfers here. */
@@ -376,7 +384,7 @@ void answer(ferry *f, uint64_t hops)
 
 static void check_order(ferry *f, stream *s, uint64_t word)
 {
-    unsigned number = (unsigned)(word >> 1);
+    unsigned number = (unsigned)(word / STREAMS);
     if (number < atomic_load(&s->seen))
         wrong(f, "a message was overtaken", number, atomic_load(&s->seen));
     atomic_store(&s->seen, number + 1);
@@ -408,7 +416,10 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     const thing *x = data;
     watch *w = watch_handled(f, message, TO_OBJECT);
     uint64_t index = x->index;
-    unsigned from = message->words[1] & 1;
+    unsigned which = message->words[1] % STREAMS;
+    tags_check(f, message);
+    if (atomic_load(&t->objects[index].is_carried))
+        wrong(f, "an object that is carried got a message", index, 0);
     if (w != NULL && (w->target != (int)index || w->source != source))
         wrong(f, "a message to another object", index, (uint64_t)w->target);
     if (atomic_load(&t->objects[index].ended))
@@ -416,7 +427,7 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     for (uint64_t i = 0; i < x->size_bytes; i++)
         if (x->ballast[i] != (unsigned char)index)
             wrong(f, "the object differs", index, i);
-    check_order(f, &t->places[source].to_object[from][index], message->words[1]);
+    check_order(f, &t->places[source].to_object[which][index], message->words[1]);
     check_data(f, message, message->words[0]);
     if (one_in(&a->random, 4))
         ferry_compute(f, (double)draw(&a->random, 3000) * 1e-9);
@@ -426,13 +437,14 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
 
 static void on_request(ferry *f, int source, const ferry_message *message)
 {
-    unsigned from = message->words[1] & 1;
+    unsigned which = message->words[1] % STREAMS;
     bool to_all = t->places[source].watches[(message->words[0] & 0xffff) % WATCHES].kind == TO_ALL;
     watch *w = watch_handled(f, message, to_all ? TO_ALL : TO_RANK);
+    tags_check(f, message);
     if (w != NULL && (w->source != source || (!to_all && w->target != ferry_rank(f))))
         wrong(f, "a request to another rank", (uint64_t)source, (uint64_t)w->target);
     if (!to_all)
-        check_order(f, &t->places[source].to_rank[from][ferry_rank(f)], message->words[1]);
+        check_order(f, &t->places[source].to_rank[which][ferry_rank(f)], message->words[1]);
     check_data(f, message, message->words[0]);
     answer(f, message->words[2]);
 }

@@ -6,6 +6,7 @@
  *
  *      mixed [SEED] [PART]...     the parts named (part_names), or all but deaths
  *      mixed [SEED] no-PART...    all but these and deaths
+ *      mixed [SEED] more ...      with those after deaths too, which are else named or left out
  *
  * ferry sim -n N -m M mixed; FERRY_RANKS=N FERRY_RANKS_MAX=M mixed SEED; ferry swarm -k -n N mixed;
  * ferry swarm --all -n N mixed deaths. */
@@ -17,7 +18,8 @@ enum { TRIES = 2000 };
 
 static const char *const part_names[PARTS] = {
     "objects",   "requests",    "memory", "cells",   "collectives", "groups", "windows",
-    "two-sided", "collections", "steps",  "balance", "joins",       "leaves", "deaths"};
+    "two-sided", "collections", "steps",  "balance", "joins",       "leaves", "deaths",
+    "tags",      "carried",     "stores", "locks",   "blocks",      "queues"};
 
 truth *t;
 
@@ -41,25 +43,35 @@ static void choose_limits(uint64_t *random)
     default_to("FERRY_SCHEDULER", schedulers[draw(random, 4)]);
 }
 
+/* The number of the part of that name, or -1. */
+static int part_of(const char *name)
+{
+    for (int p = 0; p < PARTS; p++)
+        if (strcmp(name, part_names[p]) == 0)
+            return p;
+    return -1;
+}
+
 static unsigned parts_of(int argc, char **argv)
 {
-    unsigned named = 0, all = (1u << PARTS) - 1 - (1u << DEATHS);
+    const unsigned deaths = 1u << DEATHS, later = (1u << PARTS) - 2 * deaths;
+    unsigned named = 0, more = 0, left_out = 0;
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] >= '0' && argv[i][0] <= '9')
-            continue;
-        bool without = strncmp(argv[i], "no-", 3) == 0, found = false;
-        for (int p = 0; p < PARTS; p++)
-            if (strcmp(argv[i] + (without ? 3 : 0), part_names[p]) == 0) {
-                found = true;
-                all &= without ? ~(1u << p) : ~0u;
-                named |= without ? 0 : 1u << p;
-            }
-        if (!found) {
+        bool without = strncmp(argv[i], "no-", 3) == 0;
+        int p = part_of(argv[i] + (without ? 3 : 0));
+        if (strcmp(argv[i], "more") == 0) {
+            more = later;
+        } else if (p >= 0) {
+            left_out |= without ? 1u << p : 0;
+            named |= without ? 0 : 1u << p;
+        } else if (argv[i][0] < '0' || argv[i][0] > '9') {
             fprintf(stderr, "mixed: there is no part '%s'\n", argv[i]);
             exit(2);
         }
     }
-    return named == 0 ? all : named == 1u << DEATHS ? all | named : named;
+    if ((named & ~deaths) == 0)
+        named |= deaths - 1;
+    return (named | more) & ~left_out;
 }
 
 static void choose_plan(uint64_t seed, unsigned parts)
@@ -162,15 +174,46 @@ static void go(ferry *f, account *a)
 {
     atomic_store(&mine(f)->leaving, true);
     ops_take(f, a, true);
+    if (has(QUEUES)) {
+        queues_settle(f, a);
+        free(a->queue);
+    }
     int rank = ferry_rank(f);
     must(f, ferry_leave(f), "leave");
     watches_free(rank);
     atomic_fetch_add(&t->leaves, 1);
 }
 
+/* The same of the parts after DEATHS. */
+static void act_more(ferry *f, account *a)
+{
+    switch (draw(&a->random, 5)) {
+    case 0:
+        if (has(TAGS))
+            tags_poll(f, a);
+        break;
+    case 1:
+        if (has(CARRIED))
+            carried_act(f, a);
+        break;
+    case 2:
+        if (has(STORES))
+            stores_act(f, a);
+        break;
+    default:
+        if (has(QUEUES))
+            queues_act(f, a);
+        break;
+    }
+}
+
 /* One thing that a rank does by itself. */
 void act(ferry *f, account *a)
 {
+    if (has_more() && one_in(&a->random, 4)) {
+        act_more(f, a);
+        return;
+    }
     switch (draw(&a->random, 12)) {
     case 0:
     case 1:
@@ -237,6 +280,8 @@ static void check_round(ferry *f, account *a)
     ops_take(f, a, true);
     check_watches(f, ferry_rank(f), false);
     memory_check(f, a);
+    if (has(CARRIED))
+        carried_check(f, a);
 }
 
 /* 1: all agree on the next round; 0: this rank has left; negative: the others close. */
@@ -246,6 +291,8 @@ static int agree(ferry *f, account *a)
     for (int tries = 0; tries < TRIES; tries++) {
         while (a->dequeues != 0)
             (void)ferry_wait(f, 10000);
+        if (has(QUEUES))
+            queues_settle(f, a);
         int error = ferry_quiesce(f);
         uint64_t deaths = a->deaths;
         if (error == 0) {
@@ -295,6 +342,13 @@ static void open_all(ferry *f, account *a)
     elements_open(f, a);
     must(f, ferry_handler_register(f, "leave", on_leave, &a->leave), "handler");
     memory_open(f, a);
+    a->polled = FERRY_ANY_TAG;
+    if (has(CARRIED))
+        carried_open(f, a);
+    if (has(BLOCKS))
+        blocks_open(f, a);
+    if (has(QUEUES))
+        queues_open(f, a);
     atomic_store(&mine(f)->here, true);
 }
 
@@ -305,6 +359,11 @@ static void tell(void)
            t->plan.seed, atomic_load(&t->handled), atomic_load(&t->ended), atomic_load(&t->refused),
            atomic_load(&t->moves), atomic_load(&t->sessions), atomic_load(&t->steps_done),
            atomic_load(&t->joins), atomic_load(&t->leaves), atomic_load(&t->deaths));
+    if (has_more())
+        printf("mixed: and %llu tag polls, %llu carries, %llu stores, %llu locks, %llu blocks, "
+               "%llu parcels\n",
+               atomic_load(&t->polls), atomic_load(&t->carries), atomic_load(&t->stored),
+               atomic_load(&t->locked), atomic_load(&t->blocks), atomic_load(&t->taken));
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -330,6 +389,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         play_round(f, a);
         goes_on = next_round(f, a, true);
     }
+    if (has(QUEUES) && !is_leaving(me))
+        queues_close(f, a);
     if (!is_leaving(me) && ferry_member_place(f, me) == 0) {
         for (int rank = 0; rank < RANKS_MAX; rank++)
             if (is_leaving(rank) && !atomic_load(&t->places[rank].died))

@@ -9,12 +9,16 @@
 
 #include "../sim/oracle.h"
 
-enum { RANKS_MAX = 24, OBJECTS_MAX = 32, INDICES = 24, WATCHES = 3072, OPS = 8 };
-enum { FROM_MAIN, FROM_HANDLER, STREAMS };
+enum { RANKS_MAX = 24, OBJECTS_MAX = 32, INDICES = 24, WATCHES = 3072, OPS = 8, PARCELS = 1024 };
+enum { FROM_MAIN, FROM_HANDLER };
+/* The last tag is that of polls for all. A stream is what one source sends with one tag, from its
+ * main program or from its handlers. */
+enum { TAG_COUNT = 4, STREAMS = 2 * TAG_COUNT };
 enum { HEAP, REGISTERED, REGIONS };
 enum { SLOT_BYTES = 20000, FIXED = 64 };
 
-/* The parts of a run. A word of the command line names each. */
+/* The parts of a run. A word of the command line names each. A run has those after DEATHS only if
+ * it is told so: seeds keep the mix with which they have failed. */
 typedef enum part {
     OBJECTS,
     REQUESTS,
@@ -30,6 +34,12 @@ typedef enum part {
     JOINS,
     LEAVES,
     DEATHS,
+    TAGS,
+    CARRIED,
+    STORES,
+    LOCKS,
+    BLOCKS,
+    QUEUES,
     PARTS
 } part;
 
@@ -104,20 +114,36 @@ typedef struct element_truth {
     atomic_bool present, inserted, removed;
 } element_truth;
 
+/* A parcel of a queue, which is a cell without a handler. */
+typedef struct queued {
+    atomic_int cell; /* whose queue it goes to, and 1 */
+    atomic_uint state;
+} queued;
+
+/* The truth about a rank's array in the window of locks. */
+typedef struct locked {
+    atomic_int holder, readers; /* the rank of the exclusive lock, and 1; those of shared ones */
+    atomic_ullong begun[2], done[2];
+} locked;
+
 /* All ranks' truth. */
 typedef struct truth {
     plan plan;
     atomic_int living, spawned, arrived;
     atomic_bool finished;
     atomic_ullong bytes, handled, ended, refused, moves, joins, leaves, deaths, sessions;
-    atomic_ullong steps_done;
+    atomic_ullong steps_done, carries, stored, locked, blocks, polls, taken;
     atomic_int object_count;
     struct {
         atomic_ullong word;
         atomic_bool ended;
+        atomic_bool is_carried;
+        atomic_uint uninstalled, installed; /* how often */
     } objects[OBJECTS_MAX];
     element_truth elements[INDICES];
     rank_truth places[RANKS_MAX];
+    locked locks[RANKS_MAX];
+    queued parcels[RANKS_MAX][PARCELS];
 } truth;
 
 extern truth *t;
@@ -134,12 +160,18 @@ typedef struct waited {
     watch *w;
 } waited;
 
+/* The data of an object. */
+typedef struct thing {
+    uint64_t index, size_bytes;
+    unsigned char ballast[]; /* each byte is the index */
+} thing;
+
 /* The knowledge of one rank. */
 typedef struct account {
     uint64_t random;
     uint64_t round; /* 0: it has not agreed yet */
     uint32_t generation;
-    ferry_handler message, request, element, contribute, reduced, leave;
+    ferry_handler message, request, element, contribute, reduced, leave, carried, block;
     ferry_object_type type, data_type;
     ferry_collection *collection; /* that of the session */
     uint64_t sum;                 /* that a reduction of it gave */
@@ -151,11 +183,22 @@ typedef struct account {
     uint64_t deaths, agreed_deaths; /* that it was told; before the last agreement */
     bool in_round, may_leave;       /* it may spawn; it is told to leave in the right quiescence */
     bool goes;                      /* it was told to leave */
+    int32_t polled;                 /* the tag of the poll that runs */
+    uint64_t handled;               /* by this rank */
+    uint32_t installs[OBJECTS_MAX]; /* that have to be, of the objects it has uninstalled */
+    ferry_store *store;
+    struct queue *queue;
 } account;
 
 static inline bool has(part p)
 {
     return (t->plan.parts >> p & 1) != 0;
+}
+
+/* Whether the run has any of the parts after DEATHS. */
+static inline bool has_more(void)
+{
+    return t->plan.parts >> (DEATHS + 1) != 0;
 }
 
 static inline bool one_in(uint64_t *random, uint64_t count)
@@ -204,12 +247,40 @@ void memory_check(ferry *f, account *a);
 
 /* together.c: all members act together. 0, or FERRY_EPEER where ranks may die. */
 int allowed(ferry *f, int error, const char *what);
+/* Whether no rank is on its way. It would become a member in a quiescence, where some collective
+ * calls have one: a collection, or a set of blocks. */
+int nobody_comes(ferry *f, bool *nobody);
 int together(ferry *f, account *a, uint64_t *random);
 
 /* elements.c: collections. */
 void elements_open(ferry *f, account *a);
 int elements_session(ferry *f, account *a, uint64_t *random);
 int steps_session(ferry *f, account *a, uint64_t *random);
+
+/* tags.c: polls for one tag. */
+void tags_poll(ferry *f, account *a);
+void tags_check(ferry *f, const ferry_message *message);
+
+/* carried.c: objects that the program carries. */
+void carried_open(ferry *f, account *a);
+void carried_act(ferry *f, account *a);
+void carried_check(ferry *f, account *a);
+
+/* stores.c: objects on disk. */
+void stores_act(ferry *f, account *a);
+
+/* locks.c: windows with locks. */
+int locks_session(ferry *f, account *a, uint64_t *random);
+
+/* blocks.c: distributed arrays whose blocks move. */
+void blocks_open(ferry *f, account *a);
+int blocks_session(ferry *f, account *a, uint64_t *random);
+
+/* queues.c: cells without handlers, and ends of operations on them. */
+void queues_open(ferry *f, account *a);
+void queues_act(ferry *f, account *a);
+void queues_settle(ferry *f, account *a);
+void queues_close(ferry *f, account *a);
 
 /* mixed.c. */
 void act(ferry *f, account *a);

@@ -15,6 +15,15 @@ int allowed(ferry *f, int error, const char *what)
     return error;
 }
 
+int nobody_comes(ferry *f, bool *nobody)
+{
+    uint64_t coming = (uint64_t)(atomic_load(&t->spawned) - atomic_load(&t->arrived));
+    int error = allowed(f, ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &coming, &coming, 1),
+                        "allreduce of those that come");
+    *nobody = coming == 0;
+    return error;
+}
+
 static int place_of(const ferry *f, const ferry_group *group)
 {
     return group == NULL ? ferry_member_place(f, ferry_rank(f))
@@ -299,7 +308,7 @@ static int ring(ferry *f, account *a, uint64_t *random)
 /* One operation, which `random` draws: the same on all members. */
 int together(ferry *f, account *a, uint64_t *random)
 {
-    switch (draw(random, 7)) {
+    switch (draw(random, has(LOCKS) || has(BLOCKS) ? 9 : 7)) {
     case 0:
         return has(GROUPS) ? group_session(f, a, random) : 0;
     case 1:
@@ -314,6 +323,10 @@ int together(ferry *f, account *a, uint64_t *random)
         if (has(BALANCE))
             return allowed(f, ferry_balance_enable(f, one_in(random, 2)), "phase");
         return 0;
+    case 7:
+        return has(LOCKS) ? locks_session(f, a, random) : 0;
+    case 8:
+        return has(BLOCKS) ? blocks_session(f, a, random) : 0;
     default:
         return has(COLLECTIVES) ? collective(f, a, random) : 0;
     }
