@@ -243,9 +243,12 @@ static int mover_exchange(ferry_mover *m, const fy_direction *near, int count)
         const fy_link_end *end = &near->ends[i];
         int sent = fy_mover_send(m, end->rank, FY_MOVER_ASK, 0, 0, near->pairs + end->first,
                                  end->count * sizeof *near->pairs);
+        if (sent != 0) /* the other rank waits */
+            (void)fy_mover_tell(m->plan.f, end->rank, FY_MOVER_LOST,
+                                fy_mover_name(m->number, m->round), (uint64_t)(int64_t)sent);
         error = error ? error : sent;
     }
-    while (m->bound.ask_count < count && error == 0) {
+    while (m->bound.ask_count < count && error == 0 && m->run.error == 0) {
         int waited = ferry_wait(m->plan.f, FY_LOOK_NS);
         error = waited < 0 ? waited : fy_mover_any_dead(m->plan.f) ? FERRY_EPEER : 0;
     }

@@ -76,16 +76,26 @@ static void exchange_keep(fy_exchange *x, int source, fy_exchange_round round, i
 int fy_exchange_send(fy_exchange *x, int rank, fy_exchange_round round, int error, const void *data,
                      size_t size_bytes)
 {
-    const fy_frame frame = {.kind = FY_KIND_MOVER,
-                            .word_count = 3,
-                            .aux = FY_MOVER_POST,
-                            .words = {x->number, round, (uint64_t)(int64_t)error},
-                            .data = data,
-                            .size_bytes = size_bytes};
-    if (rank != ferry_rank(x->f))
-        return fy_send(x->f, FY_DATA, rank, &frame);
-    exchange_keep(x, rank, round, error, data, size_bytes);
-    return 0;
+    fy_frame frame = {.kind = FY_KIND_MOVER,
+                      .word_count = 3,
+                      .aux = FY_MOVER_POST,
+                      .words = {x->number, round, (uint64_t)(int64_t)error},
+                      .data = data,
+                      .size_bytes = size_bytes};
+    if (rank == ferry_rank(x->f)) {
+        exchange_keep(x, rank, round, error, data, size_bytes);
+        return 0;
+    }
+    int sent = fy_send(x->f, FY_DATA, rank, &frame);
+    if (sent == 0 || size_bytes == 0)
+        return sent;
+    /* There was no memory for the data. The other rank waits: it gets the error, which needs none.
+     */
+    frame.words[2] = (uint64_t)(int64_t)sent;
+    frame.data = NULL;
+    frame.size_bytes = 0;
+    (void)fy_send(x->f, FY_DATA, rank, &frame);
+    return sent;
 }
 
 void fy_exchange_take(ferry *f, int source, const fy_frame *frame)

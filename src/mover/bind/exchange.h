@@ -34,8 +34,8 @@ void fy_exchange_begin(fy_exchange *x, ferry *f);
  * FERRY_EPEER. */
 int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *asking);
 
-/* Sends to `rank`, which may be this one. If `error` is not 0, it is sent in place of data.
- * FERRY_EPEER, FERRY_ENOMEM. */
+/* Sends to `rank`, which may be this one. If `error` is not 0, or the data cannot be sent, `rank`
+ * gets the error in place of data. FERRY_EPEER, FERRY_ENOMEM. */
 int fy_exchange_send(fy_exchange *x, int rank, fy_exchange_round round, int error, const void *data,
                      size_t size_bytes);
 

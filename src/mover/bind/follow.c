@@ -89,11 +89,10 @@ static int follow_tell(following *w, int rank)
         t->source = *ferry_floorplan_block(&m->plan.source->blocks, t->copy.source);
         t->target = *ferry_floorplan_block(&m->plan.target->blocks, t->copy.target);
     }
-    /* Even after an error: the other rank waits for this frame, and will find that copies are
-     * missing. */
-    int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
+    if (error == 0)
+        error = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
     free(told);
-    return error ? error : sent;
+    return error;
 }
 
 /* Marks the ranks to which blocks of this one go; with `inward` those from which blocks come.
@@ -177,12 +176,11 @@ static int follow_exchange(following *w)
     int error = m->run.error != 0 ? m->run.error : list_known(w);
     (void)partners(w, false);
     for (int rank = 0; rank < ferry_ranks(m->plan.f); rank++) {
-        int told = !marks[rank] ? 0
-                   : error == 0 ? follow_tell(w, rank)
-                                : fy_mover_tell(m->plan.f, rank, FY_MOVER_LOST,
-                                                fy_mover_name(m->number, m->round),
-                                                (uint64_t)(int64_t)error);
-        error = error ? error : told;
+        if (marks[rank] && error == 0)
+            error = follow_tell(w, rank);
+        if (marks[rank] && error != 0)
+            (void)fy_mover_tell(m->plan.f, rank, FY_MOVER_LOST, fy_mover_name(m->number, m->round),
+                                (uint64_t)(int64_t)error);
     }
     const int expected = partners(w, true);
     if (error == 0)

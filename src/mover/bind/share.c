@@ -203,25 +203,32 @@ static int post_all(sharing *s)
     return error;
 }
 
-/* Sends all records. Sets `*asked` to the number of ranks that this one asks, and `*asking` to the
- * number of ranks that ask this one. */
-static int sharing_send_all(sharing *s, int error, size_t *asking, size_t *asked)
+/* As fy_exchange_expect, for the ranks that get records. */
+static int sharing_expect(sharing *s, int error, size_t *asking)
 {
     for (int r = 0; r < s->ranks; r++)
         s->marks[r] = s->out[r].count > 0;
-    int failed = fy_exchange_expect(&s->exchange, error, s->marks, asking);
+    return fy_exchange_expect(&s->exchange, error, s->marks, asking);
+}
+
+/* Sends all records. Sets `*asked` to the number of ranks that this one asks. After an error the
+ * others get that, since they wait. */
+static int sharing_send_all(sharing *s, size_t *asked)
+{
+    int error = 0;
     *asked = 0;
-    for (int r = 0; r < s->ranks && failed == 0; r++) {
+    for (int r = 0; r < s->ranks; r++) {
         records *out = &s->out[r];
         if (out->count == 0)
             continue;
-        failed = fy_exchange_send(&s->exchange, r, FY_EXCHANGE_ASK, 0, out->items,
-                                  out->count * sizeof *out->items);
+        int sent = fy_exchange_send(&s->exchange, r, FY_EXCHANGE_ASK, error, out->items,
+                                    error ? 0 : out->count * sizeof *out->items);
+        error = error ? error : sent;
         (*asked)++;
         free(out->items);
         *out = (records){0};
     }
-    return failed;
+    return error;
 }
 
 static const record *items_of(const fy_exchange_post *from, size_t *count)
@@ -274,11 +281,12 @@ static int sharing_answer(sharing *s, const fy_exchange_post *from, const fy_tre
 }
 
 /* Answers all ranks that asked. After an error they get that, since they wait. */
-static int answer_all(sharing *s)
+static int answer_all(sharing *s, int error)
 {
     records kept = {0};
     fy_tree tree = {0};
-    int error = collect(s, &kept);
+    if (error == 0)
+        error = collect(s, &kept);
     if (error == 0)
         error = fy_tree_init(&tree, s->own->dims, kept.items != NULL ? &kept.items->region : NULL,
                              sizeof *kept.items, kept.count);
@@ -354,11 +362,13 @@ static int share(sharing *s, int error, ferry_floorplan *out)
         cut_bins(s);
         error = post_all(s);
     }
-    error = sharing_send_all(s, error, &asking, &asked);
+    error = sharing_expect(s, error, &asking);
     if (error)
         return error;
-    error = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ASK, asking);
-    int answered = error == FERRY_EPEER ? error : answer_all(s);
+    error = sharing_send_all(s, &asked);
+    int heard = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ASK, asking);
+    error = error ? error : heard;
+    int answered = heard == FERRY_EPEER ? heard : answer_all(s, error);
     if (answered == 0)
         answered = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ANSWER, asked);
     error = error ? error : answered;
