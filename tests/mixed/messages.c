@@ -133,6 +133,8 @@ static void end(ferry *f, watch *w, unsigned how, int error)
     bool cancelled = (before & CANCELLED) != 0 || is_leaving(w->source);
     if (how == FAILED && error == FERRY_ECANCELED && cancelled)
         atomic_fetch_or(&w->flags, GIVEN_UP);
+    else if (how == FAILED && error == FERRY_ENOMEM && w->kind == TO_ALL)
+        must(f, has(DEATHS) ? 0 : error, "a rank that passes a broadcast on");
     else if (how == FAILED && !is_true(w, error))
         wrong(f, "a message failed otherwise", w->kind, (uint64_t)-error);
     else if (how == FAILED && !has(DEATHS) && w->kind != TO_ALL && atomic_load(&w->handled) != 0)

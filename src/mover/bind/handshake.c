@@ -202,6 +202,13 @@ static void handshake_keep(ferry *f, int source, const fy_frame *frame)
     movers->pending = pending;
 }
 
+/* How the mover of that number, which is not here any more, ended. Only the last error is known. */
+static int end_of(const fy_movers *movers, uint32_t number)
+{
+    return movers->failed_error != 0 && movers->failed == number ? movers->failed_error
+                                                                 : FERRY_EINVAL;
+}
+
 void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
 {
     const fy_movers *movers = fy_movers_of(f);
@@ -211,7 +218,8 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
         if (number_of(frame->words[0]) >= movers->next)
             handshake_keep(f, source, frame);
         else
-            handshake_refuse(f, source, frame->words[0], FERRY_EINVAL);
+            handshake_refuse(f, source, frame->words[0],
+                             end_of(movers, number_of(frame->words[0])));
     } else if (m->run.error != 0) {
         handshake_refuse(f, source, frame->words[0], m->run.error);
     } else if (round > m->round || (round == m->round && m->bound.stage == FY_STAGE_ALONE)) {
@@ -228,6 +236,8 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
 void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
 {
     fy_movers *movers = fy_movers_of(f);
+    movers->failed = number;
+    movers->failed_error = error;
     for (fy_pending_handshake **at = &movers->pending; *at != NULL;) {
         fy_pending_handshake *pending = *at;
         if (number_of(pending->words[0]) != number) {

@@ -52,7 +52,9 @@ typedef struct fy_movers {
     uint32_t next_exchange;
     ferry_blocks *blocks; /* sets of blocks that are objects */
     uint32_t next_set;
-    bool typed; /* the type of blocks is registered */
+    uint32_t failed;  /* the mover that failed last here, */
+    int failed_error; /* and how; 0: none has */
+    bool typed;       /* the type of blocks is registered */
     ferry_object_type type;
 } fy_movers;
 
