@@ -15,6 +15,7 @@ typedef struct array {
     ferry_mover *mover;
     ferry_blocks *set;
     int64_t extent;
+    size_t total;     /* blocks of all ranks */
     uint64_t changes; /* of each cell */
 } array;
 
@@ -71,6 +72,25 @@ static int agree_on(ferry *f, int error)
     return agreed != 0 ? agreed : failed != 0 ? FERRY_ENOMEM : 0;
 }
 
+/* Makes a share of a floor plan of the whole one, which goes. Collective. */
+static int take_share(ferry *f, array *y, const ferry_halo *halo)
+{
+    ferry_floorplan own = {.dims = 1}, share;
+    ferry_regions near = {0};
+    for (size_t i = 0; i < y->blocks.count; i++)
+        if (y->blocks.blocks[i].owner == ferry_rank(f))
+            must(f, ferry_floorplan_add(&own, y->blocks.blocks[i].region, 0), "add");
+    must(f, ferry_halo_near(&own, halo, &near), "near");
+    int error = allowed(f, ferry_floorplan_share(f, &own, &near, &share), "share");
+    ferry_regions_fini(&near);
+    ferry_floorplan_fini(&own);
+    if (error != 0)
+        return error;
+    ferry_floorplan_fini(&y->blocks);
+    y->blocks = share;
+    return 0;
+}
+
 static int array_make(ferry *f, account *a, array *y, uint64_t *random)
 {
     ferry_halo halo = FERRY_HALO_DEFAULTS;
@@ -83,13 +103,17 @@ static int array_make(ferry *f, account *a, array *y, uint64_t *random)
     must(f, ferry_floorplan_cut(halo.domain, ferry_point_of(count, 1, 1), &y->blocks), "cut");
     for (int i = 0; i < count; i++)
         y->blocks.blocks[i].owner = ferry_member_rank(f, (int)draw(random, (uint64_t)members));
+    y->total = (size_t)count;
+    int error = has(SHARES) ? take_share(f, y, &halo) : 0;
+    if (error != 0)
+        return error;
     must(f, ferry_plan_halo(&y->plan, &y->blocks, &halo, ferry_rank(f)), "halo");
     options.messages = one_in(random, 2);
     options.deferred = one_in(random, 2);
     bool check = one_in(random, 2); /* ranks that came, or saw a death, count binds otherwise */
     options.check = check || has(JOINS) || has(DEATHS);
     options.packet_bytes = CHOOSE(random, 0, 8, 64);
-    int error =
+    error =
         allowed(f, ferry_xarray_create(f, &y->blocks, sizeof(uint64_t), halo.low, &y->x), "xarray");
     error = agree_on(f, error);
     if (error != 0)
@@ -126,14 +150,17 @@ static int fill(ferry *f, account *a, array *y)
 
 static int remap(ferry *f, array *y, uint64_t *random)
 {
+    const ferry_floorplan *blocks = &y->x->blocks;
     int members = ferry_member_count(f);
-    size_t count = y->blocks.count;
-    int32_t *owners = calloc(count, sizeof *owners);
+    int32_t *owners = calloc(2 * y->total, sizeof *owners);
     if (owners == NULL)
         abort();
-    for (size_t i = 0; i < count; i++)
+    int32_t *known = owners + y->total;
+    for (size_t i = 0; i < y->total; i++)
         owners[i] = ferry_member_rank(f, (int)draw(random, (uint64_t)members));
-    int error = allowed(f, ferry_xarray_remap(y->x, owners), "remap");
+    for (size_t i = 0; i < blocks->count; i++)
+        known[i] = owners[blocks->numbers == NULL ? i : (size_t)blocks->numbers[i]];
+    int error = allowed(f, ferry_xarray_remap(y->x, known), "remap");
     for (size_t i = 0; i < y->x->local_count && error == 0; i++)
         if (owners[y->x->local[i]] != ferry_rank(f))
             wrong(f, "a block is elsewhere", (uint64_t)y->x->local[i], 0);
@@ -146,8 +173,10 @@ static void disturb(ferry *f, account *a, array *y)
 {
     const ferry_message nothing = {.handler = a->block, .word_count = 1};
     for (uint64_t i = 0, count = draw(&a->random, 4); i < count; i++) {
-        int32_t block = (int32_t)draw(&a->random, y->blocks.count);
+        int32_t block = (int32_t)draw(&a->random, y->total);
         ferry_object object = ferry_blocks_object(y->set, block);
+        if (ferry_object_is_none(object))
+            continue; /* of a share, and not near */
         int error = ferry_object_send(f, object, &nothing, NULL);
         if (error != FERRY_EAGAIN && (error != FERRY_ENOENT || !has(DEATHS)))
             (void)allowed(f, error, "send to a block");
@@ -182,8 +211,8 @@ static int as_objects(ferry *f, account *a, array *y)
     error = allowed(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &sum, &sum, 1), "count");
     if (error != 0)
         return error;
-    if (sum != y->blocks.count)
-        wrong(f, "blocks after settling", sum, y->blocks.count);
+    if (sum != y->total)
+        wrong(f, "blocks after settling", sum, y->total);
     for (size_t i = 0; i < y->x->local_count; i++)
         check_grid(f, y, &y->x->grids[i], false);
     error = fill(f, a, y);

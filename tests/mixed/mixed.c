@@ -6,7 +6,8 @@
  *
  *      mixed [SEED] [PART]...     the parts named (part_names), or all but deaths
  *      mixed [SEED] no-PART...    all but these and deaths
- *      mixed [SEED] more ...      with those after deaths too, which are else named or left out
+ *      mixed [SEED] more ...      with those after deaths too, which are else named or left out;
+ *                                 shares are always named
  *
  * ferry sim -n N -m M mixed; FERRY_RANKS=N FERRY_RANKS_MAX=M mixed SEED; ferry swarm -k -n N mixed;
  * ferry swarm --all -n N mixed deaths. */
@@ -19,7 +20,7 @@ enum { TRIES = 2000 };
 static const char *const part_names[PARTS] = {
     "objects",   "requests",    "memory", "cells",   "collectives", "groups", "windows",
     "two-sided", "collections", "steps",  "balance", "joins",       "leaves", "deaths",
-    "tags",      "carried",     "stores", "locks",   "blocks",      "queues"};
+    "tags",      "carried",     "stores", "locks",   "blocks",      "queues", "shares"};
 
 truth *t;
 
@@ -54,7 +55,7 @@ static int part_of(const char *name)
 
 static unsigned parts_of(int argc, char **argv)
 {
-    const unsigned deaths = 1u << DEATHS, later = (1u << PARTS) - 2 * deaths;
+    const unsigned deaths = 1u << DEATHS, shares = 1u << SHARES, later = shares - 2 * deaths;
     unsigned named = 0, more = 0, left_out = 0;
     for (int i = 1; i < argc; i++) {
         bool without = strncmp(argv[i], "no-", 3) == 0;
@@ -69,7 +70,7 @@ static unsigned parts_of(int argc, char **argv)
             exit(2);
         }
     }
-    if ((named & ~deaths) == 0)
+    if ((named & ~(deaths | shares)) == 0)
         named |= deaths - 1;
     return (named | more) & ~left_out;
 }

@@ -18,7 +18,8 @@ enum { HEAP, REGISTERED, REGIONS };
 enum { SLOT_BYTES = 20000, FIXED = 64 };
 
 /* The parts of a run. A word of the command line names each. A run has those after DEATHS only if
- * it is told so: seeds keep the mix with which they have failed. */
+ * it is told so: seeds keep the mix with which they have failed. With SHARES no rank has the whole
+ * floor plan of BLOCKS. */
 typedef enum part {
     OBJECTS,
     REQUESTS,
@@ -40,6 +41,7 @@ typedef enum part {
     LOCKS,
     BLOCKS,
     QUEUES,
+    SHARES,
     PARTS
 } part;
 
