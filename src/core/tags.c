@@ -128,12 +128,15 @@ int fy_tags_run(ferry *f)
 }
 
 /* Whether a poll for one tag decides about a frame. A broadcast is passed on whatever its tag is.
- * The part for this rank then comes from this rank itself (request_broadcast.c). */
+ * The part for this rank then comes from this rank itself (request_broadcast.c). Requests of the
+ * library keep their order with its other frames, which have no tag. */
 static bool is_selected(const ferry *f, int source, const fy_frame *frame)
 {
     uint32_t properties = properties_of(frame);
     if (frame->kind == FY_KIND_REQUEST_BROADCAST)
         return source == f->head.rank;
+    if (frame->kind == FY_KIND_REQUEST && frame->handler <= FY_HANDLERS_OWN)
+        return false;
     if ((properties & FY_FRAME_TAGGED) != 0)
         return true;
     if (frame->tag != FY_NO_TAG)
