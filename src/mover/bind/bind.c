@@ -52,6 +52,11 @@ static int agree_to_bind(ferry *f, ferry_mover *m, int error)
     return failed ? failed : named;
 }
 
+void fy_mover_skip(ferry *f, int error)
+{
+    fy_handshakes_refuse(f, fy_movers_of(f)->next++, error);
+}
+
 static int connect(ferry_mover *m)
 {
     int error = fy_mover_handshake(m);

@@ -215,6 +215,15 @@ void fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome)
     (void)fy_mover_agree(f, 0);
 }
 
+void fy_mover_give_up(ferry *f, fy_arrays arrays, bool gives_up)
+{
+    for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
+        m->given_up = gives_up;
+        if (gives_up)
+            fy_handshakes_refuse(f, m->number, FERRY_EPEER);
+    }
+}
+
 bool fy_mover_any_in_flight(ferry *f, fy_arrays arrays)
 {
     const fy_movers *movers = fy_movers_of(f);

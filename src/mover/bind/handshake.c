@@ -222,6 +222,8 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
                              end_of(movers, number_of(frame->words[0])));
     } else if (m->run.error != 0) {
         handshake_refuse(f, source, frame->words[0], m->run.error);
+    } else if (round > m->round && m->given_up) {
+        handshake_refuse(f, source, frame->words[0], FERRY_EPEER);
     } else if (round > m->round || (round == m->round && m->bound.stage == FY_STAGE_ALONE)) {
         handshake_keep(f, source, frame);
     } else if (round == m->round && m->bound.stage == FY_STAGE_HANDSHAKE) {

@@ -38,6 +38,10 @@ int fy_mover_handshake(ferry_mover *m);
 /* Answers kept handshakes for a mover that will not be bound here with `error`. */
 void fy_handshakes_refuse(ferry *f, uint32_t number, int error);
 
+/* Counts a mover that this rank does not bind, but others may, if they have not learnt of a death
+ * yet. Their handshakes are answered with `error`. */
+void fy_mover_skip(ferry *f, int error);
+
 /* Disconnects from the neighbours: this rank no longer uses the links. Its channels are freed when
  * no target reads them any more. */
 void fy_mover_disconnect(ferry_mover *m);
@@ -58,6 +62,10 @@ typedef struct fy_outcome {
  * Collective. If a mover cannot follow, each later call on it returns the error, on this rank and
  * others. */
 void fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
+
+/* Notes whether a change of owners has failed here. If a rank died, the change may have succeeded
+ * on other ranks. Those wait for this one to follow, and are refused. */
+void fy_mover_give_up(ferry *f, fy_arrays arrays, bool gives_up);
 
 /* Whether a mover of `arrays` is in flight. */
 bool fy_mover_any_in_flight(ferry *f, fy_arrays arrays);

@@ -127,6 +127,8 @@ static int replace(int error, ferry_xarray *x, const int32_t *owners, fy_changes
     error = fy_mover_agree(x->f, error);
     if (error == 0)
         error = fy_mover_agree(x->f, carry(x, *next, &moves));
+    else
+        fy_mover_skip(x->f, error);
     ferry_plan_fini(&moves);
     return error;
 }
@@ -139,7 +141,10 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     bool *marks = fy_calloc((size_t)ferry_ranks(x->f), sizeof *marks);
     int error = marks != NULL ? remap_check(x, owners)
                               : fy_mover_fail(x->f, FERRY_ENOMEM, "xarray_remap: no memory");
+    fy_mover_give_up(x->f, self, false);
     error = replace(error, x, owners, &changes, &next);
+    if (error != 0)
+        fy_mover_give_up(x->f, self, true);
     if (error == 0) {
         drop_grids(x, next);
         ferry_xarray old = *x;

@@ -323,11 +323,14 @@ static int resettle(ferry_blocks *set, size_t here)
     int error = 0;
     if (next == NULL || marks == NULL || plans == NULL)
         error = FERRY_ENOMEM;
+    fy_mover_give_up(f, set->arrays, false);
     error = set->numbers == NULL ? agree_whole(set, error, here, next, &changes)
                                  : agree_share(set, error, here, next, &changes);
     if (error == 0) {
         take_lists(set, next, here);
         follow(set, next, &changes, plans, marks);
+    } else {
+        fy_mover_give_up(f, set->arrays, true);
     }
     drop_lists(next, set->arrays.count);
     free(changes.items);

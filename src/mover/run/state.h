@@ -35,6 +35,7 @@ struct ferry_mover {
     fy_link active; /* in the list of movers in flight; the first member */
     uint32_t number;
     uint32_t round; /* how often it was bound, this time included */
+    bool given_up;  /* its blocks' last change of owners failed here: nobody binds it again */
     fy_movement run;
     fy_bound bound;
     fy_planned plan;
