@@ -1,4 +1,4 @@
-/* Goal: broadcasts, reductions and allreduces of every size, from and to every root, have the right
+/* Goal: broadcasts, reductions and allreduces of every size, from and to many roots, have the right
  * results and keep the order of ranks. Method: values are 2x2 matrices, whose product depends on
  * the order. A rank computes all results by itself. With `measure BYTES` it prints what each call
  * takes in place of that (docs/lab/collectives.md). */
@@ -73,7 +73,8 @@ static void meet(ferry *f, const data *d, size_t count)
     CHECK(f, ferry_collective_run(f, &what) == 0);
     check_result(f, d);
     what.kind = FERRY_REDUCE;
-    for (what.root = 0; what.root < ferry_ranks(f); what.root++) {
+    int apart = ferry_ranks(f) > 6 ? ferry_ranks(f) / 3 : 1;
+    for (what.root = 0; what.root < ferry_ranks(f); what.root += apart) {
         bool root = ferry_rank(f) == what.root;
         memset(d->out, 0, d->bytes);
         CHECK(f, ferry_collective_run(f, &what) == 0);
