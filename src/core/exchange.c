@@ -93,6 +93,28 @@ static void exchange_send_all(fy_collective *c, pieces *in, int partners, bool l
     in->at = at;
 }
 
+/* With many ranks small pieces go all together along a tree, and each rank keeps its own. */
+enum { TREE_RANKS_MIN = 8, TREE_BYTES = 4 * 1024 };
+
+static bool goes_by_tree(const fy_collective *c, size_t all_bytes)
+{
+    return c->ranks > TREE_RANKS_MIN && all_bytes <= TREE_BYTES && all_bytes > 0;
+}
+
+/* A broadcast of all pieces. */
+static void scatter_all(fy_collective *c, size_t all_bytes)
+{
+    unsigned char *out = c->what.out;
+    size_t piece = c->size_bytes;
+    bool root = c->self == c->root;
+    if (!root && !fy_plan_scratch(c, all_bytes))
+        return;
+    c->what.out = root ? (unsigned char *)(uintptr_t)c->what.in : c->scratch;
+    c->size_bytes = all_bytes;
+    fy_plan_broadcast(c);
+    fy_plan_copy(c, out, (unsigned char *)c->what.out + (size_t)c->self * piece, piece);
+}
+
 /* All ranks send to all; or a root receives from all, or sends to all, and the others are leaves,
  * whose one partner is the root. The counts that only the root reads may be missing at a leaf. */
 void fy_plan_exchange(fy_collective *c)
@@ -102,6 +124,10 @@ void fy_plan_exchange(fy_collective *c)
     bool scatters = kind == FERRY_SCATTER || kind == FERRY_SCATTERV;
     bool leaf = (gathers || scatters) && c->self != c->root;
     int partners = leaf ? 1 : c->ranks - 1;
+    if (kind == FERRY_SCATTER && goes_by_tree(c, c->size_bytes * (size_t)c->ranks)) {
+        scatter_all(c, c->size_bytes * (size_t)c->ranks);
+        return;
+    }
     pieces in, out;
     pieces_start(&in, c, true, leaf || gathers || kind == FERRY_ALLGATHERV);
     pieces_start(&out, c, false, leaf || scatters);
@@ -124,6 +150,18 @@ void fy_plan_exchange(fy_collective *c)
         fy_plan_await(c, post);
 }
 
+/* An allreduce of all pieces, whose first value is at `c->what.in`. */
+static void reduce_scatter_all(fy_collective *c, const pieces *own, size_t all_bytes)
+{
+    unsigned char *out = c->what.out;
+    if (!fy_plan_scratch(c, 2 * all_bytes))
+        return;
+    c->what.out = c->scratch + all_bytes;
+    c->size_bytes = all_bytes;
+    fy_plan_allreduce(c);
+    fy_plan_copy(c, out, c->scratch + all_bytes + own->at * c->value_bytes, pieces_bytes(own));
+}
+
 /* Each rank receives its piece from all ranks, a part at a time, and combines the parts in the
  * order of places. */
 void fy_plan_reduce_scatter(fy_collective *c)
@@ -132,6 +170,11 @@ void fy_plan_reduce_scatter(fy_collective *c)
         PIECE_BYTES < c->value_bytes ? c->value_bytes : PIECE_BYTES - PIECE_BYTES % c->value_bytes;
     pieces in;
     pieces_start(&in, c, true, false);
+    size_t all = in.counts != NULL ? c->call.size_bytes : c->size_bytes * (size_t)c->ranks;
+    if (in.offsets == NULL && goes_by_tree(c, all)) {
+        reduce_scatter_all(c, &in, all);
+        return;
+    }
     size_t left = pieces_bytes(&in) > c->done ? pieces_bytes(&in) - c->done : 0;
     size_t own = left < room ? left : room;
     unsigned char *out = own == 0 ? NULL : (unsigned char *)c->what.out + c->done;

@@ -3,7 +3,7 @@
 #include "core/collective.h"
 #include "core/rank.h"
 
-enum { SMALL_BYTES = 64 * 1024 };
+enum { SMALL_BYTES = 64 * 1024, BLOCK_BYTES = 4 * 1024 };
 enum { TAG_READY = 40, TAG_DATA = 41, TAG_BARRIER = 80 }; /* rounds are below; a ring's are above */
 enum { TAG_RING = 1024 };
 
@@ -125,8 +125,10 @@ static void allgather_large(fy_collective *c)
 
 void fy_plan_allgather(fy_collective *c)
 {
+    /* A ring has a round for each rank, so small blocks go by doubling, even if they are many. */
+    bool doubles = c->size_bytes <= 16 * SMALL_BYTES / (size_t)c->ranks;
     c->last = true;
-    if (is_small(c))
+    if (is_small(c) || (doubles && c->size_bytes <= BLOCK_BYTES))
         allgather_small(c);
     else
         allgather_large(c);

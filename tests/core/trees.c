@@ -1,7 +1,7 @@
 /* Goal: broadcasts, reductions and allreduces of every size, from and to many roots, have the right
- * results and keep the order of ranks. Method: values are 2x2 matrices, whose product depends on
- * the order. A rank computes all results by itself. With `measure BYTES` it prints what each call
- * takes in place of that (docs/lab/collectives.md). */
+ * results and keep the order of ranks. So do gathers, scatters and sums of pieces. Method: values
+ * are 2x2 matrices, whose product depends on the order. A rank computes all results by itself. With
+ * `measure BYTES` it prints what each call takes in place of that (docs/lab/collectives.md). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +87,33 @@ static void meet(ferry *f, const data *d, size_t count)
     }
 }
 
+/* Pieces of `count` values for each rank. The values of `d` are those of all pieces. */
+static void share(ferry *f, const data *d, size_t count)
+{
+    size_t piece = count * sizeof(matrix);
+    const matrix *own = d->expected + (size_t)ferry_rank(f) * count;
+    const ferry_collective sums = {.size = sizeof(sums),
+                                   .kind = FERRY_REDUCE_SCATTER,
+                                   .in = d->in,
+                                   .out = d->out,
+                                   .count = count,
+                                   .value_bytes = sizeof(matrix),
+                                   .combine = combine};
+    CHECK(f, ferry_collective_run(f, &sums) == 0);
+    CHECK(f, piece == 0 || memcmp(d->out, own, piece) == 0);
+    int root = (int)count % ferry_ranks(f);
+    memset(d->out, 0, d->bytes);
+    CHECK(f, ferry_scatter(f, root, d->expected, piece, d->out) == 0);
+    CHECK(f, piece == 0 || memcmp(d->out, own, piece) == 0);
+    memset(d->out, 0, d->bytes);
+    CHECK(f, ferry_allgather(f, own, piece, d->out) == 0);
+    check_result(f, d);
+    memset(d->out, 0, d->bytes);
+    CHECK(f, ferry_gather(f, root, own, piece, d->out) == 0);
+    if (ferry_rank(f) == root)
+        check_result(f, d);
+}
+
 typedef int call_fn(ferry *f, double *in, double *out, size_t count);
 
 static int broadcast(ferry *f, double *in, double *out, size_t count)
@@ -105,12 +132,31 @@ static int allreduce(ferry *f, double *in, double *out, size_t count)
     return ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, in, out, count);
 }
 
+/* Pieces of `count` values. */
+static int scatter(ferry *f, double *in, double *out, size_t count)
+{
+    return ferry_scatter(f, 0, in, count * sizeof(*in), out);
+}
+
+static int allgather(ferry *f, double *in, double *out, size_t count)
+{
+    return ferry_allgather(f, in, count * sizeof(*in), out);
+}
+
+static int reduce_scatter(ferry *f, double *in, double *out, size_t count)
+{
+    return ferry_reduce_scatter(f, FERRY_DOUBLE, FERRY_SUM, in, out, count);
+}
+
 static int measure(ferry *f, size_t count)
 {
     enum { CALLS = 4 };
-    static call_fn *const calls[] = {broadcast, reduce, allreduce};
-    static const char *const names[] = {"broadcast", "reduce", "allreduce"};
-    double *in = calloc(count + 1, sizeof(*in)), *out = calloc(count + 1, sizeof(*out));
+    static call_fn *const calls[] = {broadcast, reduce,    allreduce,
+                                     scatter,   allgather, reduce_scatter};
+    static const char *const names[] = {"broadcast", "reduce",    "allreduce",
+                                        "scatter",   "allgather", "reduce_scatter"};
+    size_t all = (count + 1) * (size_t)ferry_ranks(f);
+    double *in = calloc(all, sizeof(*in)), *out = calloc(all, sizeof(*out));
     CHECK(f, in != NULL && out != NULL);
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         CHECK(f, calls[i](f, in, out, count) == 0 && ferry_barrier(f) == 0);
@@ -128,7 +174,8 @@ static int measure(ferry *f, size_t count)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const size_t counts[] = {0, 1, 3, 1023, 1024, 1025, 4096, 4097, 16400, VALUES_MAX};
+    static const size_t counts[] = {0,    1,    3,    48,   256,   1023,
+                                    1024, 1025, 4096, 4097, 16400, VALUES_MAX};
     data d = {0};
     if (argc == 3 && strcmp(argv[1], "measure") == 0)
         return measure(f, (size_t)atol(argv[2]) / sizeof(double));
@@ -141,6 +188,9 @@ static int rank_main(ferry *f, int argc, char **argv)
         d.bytes = counts[i] * sizeof(matrix);
         make_values(f, &d, counts[i]);
         meet(f, &d, counts[i]);
+        size_t piece = counts[i] / (size_t)ferry_ranks(f);
+        d.bytes = piece * (size_t)ferry_ranks(f) * sizeof(matrix);
+        share(f, &d, piece);
     }
     free(d.in);
     free(d.out);
