@@ -137,21 +137,33 @@ static void test_event_closing_tells_of_no_death(void **state)
 enum { RESTING = 3 };
 
 static struct {
-    fy_port_ops ops; /* of ranks 1 and 2 */
+    fy_port_ops ops;
     const fy_port_ops *before;
     test_job job;
     pthread_t threads[RESTING];
+    const _Atomic uint32_t *changes; /* that rank 0 does not see yet */
+    bool early;                      /* rank 1 completes the departure before rank 0 comes */
     bool slept;
     atomic_bool knows, ended; /* rank 1, of the death of rank 2; the epoch, at rank 0 */
+    atomic_bool told;         /* rank 1: it has completed the departure */
     atomic_bool returned;     /* rank 1 */
 } night;
 
-/* A rank that waits is at rest. Then rank 2 dies, and rank 1 may hear of it. */
+static void night_reveal(void)
+{
+    night.job.f[0]->peers.changes = night.changes;
+}
+
+/* A rank that waits is at rest. Then rank 2 dies, and rank 1 may hear of it. Rank 0 hears of it
+ * after it has begun a wave. */
 static void night_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
 {
-    if (port == night.job.f[2]->head.port)
+    ferry *const *f = night.job.f;
+    if (port == f[2]->head.port)
         pthread_exit(NULL);
-    if (night.slept) {
+    if (port == f[0]->head.port && f[0]->quiescence.begun > 0)
+        night_reveal();
+    if (port == f[0]->head.port || night.slept) {
         night.before->transport.wait(port, thread, deadline_ns);
         return;
     }
@@ -160,17 +172,25 @@ static void night_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
     night.slept = true;
 }
 
+/* Only rank 1 asks before the epoch has ended at rank 0. A rank gives up after a few thousand
+ * looks. Rank 1 may make so many while rank 0 is stopped between its line and its look at the
+ * others. So rank 1 counts none here. */
 static bool night_silent(fy_port *port, int rank)
 {
     (void)port;
     (void)rank;
     atomic_store(&night.knows, true);
-    return atomic_load(&night.ended);
+    if (night.early || atomic_load(&night.ended))
+        return true;
+    night.job.f[1]->peers.looks = 0;
+    return false;
 }
 
 static void night_goes_on(ferry *f, void *arg, const ferry_peer_event *event)
 {
-    (void)f, (void)arg, (void)event;
+    (void)arg, (void)event;
+    if (f == night.job.f[1])
+        atomic_store(&night.told, true);
 }
 
 static void *night_rest(void *arg)
@@ -180,12 +200,12 @@ static void *night_rest(void *arg)
     return NULL;
 }
 
-/* Rank 2 has come to the quiescence when it dies. Rank 1 hears of that while it waits there, and
- * cannot complete the departure before the epoch has ended. Rank 0 hears of it last. */
-static void test_event_death_at_the_end_of_a_quiescence(void **state)
+/* Ranks 1 and 2 come to the quiescence, and rank 2 dies there. */
+static void night_open(bool early)
 {
-    (void)state;
     static const _Atomic uint32_t unchanged;
+    memset(&night, 0, sizeof(night));
+    night.early = early;
     job_open(&night.job, RESTING, 0, 0);
     ferry *const *f = night.job.f;
     for (int i = 0; i < RESTING; i++)
@@ -195,21 +215,49 @@ static void test_event_death_at_the_end_of_a_quiescence(void **state)
     night.ops.transport.wait = night_wait;
     night.ops.heap.await = NULL; /* ranks call night_wait instead */
     night.ops.members.silent = night_silent;
-    f[1]->head.ops = f[2]->head.ops = &night.ops;
-    const _Atomic uint32_t *changes = f[0]->peers.changes;
+    for (int i = early ? 0 : 1; i < RESTING; i++)
+        f[i]->head.ops = &night.ops;
+    night.changes = f[0]->peers.changes;
     f[0]->peers.changes = &unchanged;
     f[0]->peers.changes_seen = 0;
     for (int i = 2; i > 0; i--)
         assert_int_equal(pthread_create(&night.threads[i], NULL, night_rest, f[i]), 0);
-    while (!atomic_load(&night.knows))
-        continue;
-    assert_int_equal(ferry_quiesce(f[0]), 0);
-    f[0]->peers.changes = changes;
+}
+
+static void night_close(void)
+{
+    night_reveal();
     atomic_store(&night.ended, true);
     while (!atomic_load(&night.returned))
-        fy_progress(f[0], true);
+        fy_progress(night.job.f[0], true);
     assert_int_equal(pthread_join(night.threads[1], NULL), 0);
     job_close(&night.job);
+}
+
+/* Rank 2 has come to the quiescence when it dies. Rank 1 hears of that while it waits there, and
+ * cannot complete the departure before the epoch has ended. Rank 0 hears of it last. */
+static void test_event_death_at_the_end_of_a_quiescence(void **state)
+{
+    (void)state;
+    night_open(false);
+    while (!atomic_load(&night.knows))
+        continue;
+    assert_int_equal(ferry_quiesce(night.job.f[0]), 0);
+    night_close();
+}
+
+/* Rank 1 has completed the departure, so its line of the board says that it is not at rest. Rank 0
+ * rests there, and asks rank 1 by a wave of the ranks that it knows, before it hears of the death.
+ */
+static void test_event_death_heard_of_after_a_wave(void **state)
+{
+    (void)state;
+    night_open(true);
+    while (!atomic_load(&night.told))
+        continue;
+    assert_int_equal(ferry_quiesce(night.job.f[0]), 0);
+    assert_true(night.job.f[0]->quiescence.begun > 1);
+    night_close();
 }
 
 int main(void)
@@ -217,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_event_closing_tells_of_no_death),
         cmocka_unit_test(test_event_death_at_the_end_of_a_quiescence),
+        cmocka_unit_test(test_event_death_heard_of_after_a_wave),
         cmocka_unit_test(test_event_failure_follows_the_death),
         cmocka_unit_test(test_event_none_comes_of_a_call_that_fails),
     };
