@@ -76,9 +76,10 @@ static int check_sides(ferry *f, const ferry_collective *what, size_t value_byte
         return fy_fail(f, FERRY_EINVAL, "%s: %s_counts are missing", collective_name(what),
                        in_counts && what->in_counts == NULL ? "in" : "out");
     const size_t *own = out_counts ? what->out_counts : what->in_counts;
-    if (in_counts != out_counts && own[self] != what->count)
-        return fy_fail(f, FERRY_EINVAL, "%s: the piece of rank %d has %zu values, count is %zu",
-                       collective_name(what), f->head.rank, own[self], what->count);
+    const size_t *expected = in_counts && out_counts ? &what->in_counts[self] : &what->count;
+    if ((in_counts || out_counts) && own[self] != *expected)
+        return fy_fail(f, FERRY_EINVAL, "%s: the piece of rank %d has %zu values, expected %zu",
+                       collective_name(what), f->head.rank, own[self], *expected);
     int error = 0;
     if (reads)
         error = check_side(f, what, what->in, in_counts ? what->in_counts : NULL, value_bytes);

@@ -176,6 +176,9 @@ static void test_misuse_of_counts_is_told(void **state)
             "alltoallv: 18446744073709551615 values are too many");
     refused(ferry_alltoallv(rank, NULL, &one, &byte, &one), FERRY_EINVAL,
             "alltoallv: 1 values at NULL");
+    char three[3] = {0};
+    refused(ferry_alltoallv(rank, three, &(size_t){3}, &byte, &one), FERRY_EINVAL,
+            "alltoallv: the piece of rank 0 has 1 values, expected 3");
     refused(ferry_allgather(rank, &byte, most, &byte), FERRY_EINVAL,
             "allgather: 18446744073709551615 values are too many");
     refused(ferry_group_create(rank, NULL, twice, 2, &group), FERRY_EINVAL,
