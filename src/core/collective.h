@@ -55,7 +55,7 @@ enum {
     FY_CALL_REDUCTION_SHIFT = 16,
     FY_CALL_BOARD_SHIFT = 24,
     FY_CALL_ROOT_SHIFT = 32,
-    FY_CALL_OF_PROGRAM = 0xff
+    FY_CALL_OF_PROGRAM = 0x80 /* with bits of the size of the program's values */
 };
 
 /* Likewise, for calls that the program does not make: a barrier of ferry_close; the barrier of a

@@ -28,8 +28,10 @@ static void identify(const ferry *f, fy_collective *c)
 {
     const ferry_collective *what = &c->what;
     bool reduces = (fy_collective_kinds[what->kind].flags & FY_COMBINES) != 0;
-    uint64_t type = what->value_bytes != 0 ? FY_CALL_OF_PROGRAM : (uint64_t)what->type;
-    uint64_t reduction = what->combine != NULL ? FY_CALL_OF_PROGRAM : (uint64_t)what->reduction;
+    /* Pieces end between values: ranks whose values differ in size would send other pieces. */
+    uint64_t own = (what->value_bytes ^ what->value_bytes >> 14) & 0x3fff;
+    uint64_t type = what->value_bytes != 0 ? FY_CALL_OF_PROGRAM | (own & 0x7f) : what->type;
+    uint64_t reduction = what->combine != NULL ? FY_CALL_OF_PROGRAM | own >> 7 : what->reduction;
     uint64_t closes = f->closing == FY_CLOSING_NOT ? 0
                       : f->kept_by_main            ? FY_CALL_CLOSES | FY_CALL_RETURNED
                                                    : FY_CALL_CLOSES;

@@ -336,14 +336,29 @@ static void test_collective_short_forms(void **state)
         run_ranks(ranks, 0, 0, run_short_forms, NULL);
 }
 
-/* One rank waits where the others start, or calls another sort; all learn it, the next works. */
+/* A ferry_combine_fn for values of any size, all 0. */
+static void keep_low(void *arg, void *into, const void *low, const void *high, size_t count)
+{
+    (void)arg, (void)into, (void)low, (void)high, (void)count;
+}
+
+/* One rank waits where the others start, calls another sort, or has values of another size; all
+ * learn it, the next works. */
 static void run_disagreement(ferry *f, void *arg)
 {
+    enum { BYTES = 96000 };
     int how = *(int *)arg, error;
     bool odd = ferry_rank(f) == 1;
     int64_t value = 1;
+    void *large = how == 2 ? calloc(1, BYTES) : NULL;
     buffers b = {(uint64_t *)&value, (uint64_t *)&value};
     ferry_collective c = call_of(&b, FERRY_ALLREDUCE, 0, 1, false);
+    if (how == 2) {
+        c.in = c.out = large;
+        c.value_bytes = odd ? 32 : 8;
+        c.count = BYTES / c.value_bytes;
+        c.combine = keep_low;
+    }
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
     if (how == 0 && odd)
@@ -352,6 +367,7 @@ static void run_disagreement(ferry *f, void *arg)
         error = ferry_allgather(f, &value, 0, NULL);
     else
         error = ferry_collective_start(f, &c, &track) == 0 ? ferry_op_wait(f, &op) : 1;
+    free(large);
     CHECK(error == FERRY_EINVAL);
     CHECK(ferry_barrier(f) == 0);
     value = 1;
@@ -362,7 +378,7 @@ static void run_disagreement(ferry *f, void *arg)
 static void test_collective_forms_must_agree(void **state)
 {
     (void)state;
-    for (int how = 0; how < 2; how++)
+    for (int how = 0; how < 3; how++)
         for (int ranks = 2; ranks <= 5; ranks++)
             run_ranks(ranks, 0, 0, run_disagreement, &how);
 }
