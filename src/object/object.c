@@ -109,7 +109,7 @@ end_name:
 
 int ferry_object_create(ferry *f, ferry_object_type type, void *data, ferry_object *out)
 {
-    if (type.index >= fy_objects_of(f)->type_count)
+    if (!fy_type_is_known(fy_objects_of(f), type.index))
         return fy_fail(f, FERRY_EINVAL, "object_create: type %u is not registered", type.index);
     if (data == NULL || out == NULL)
         return fy_fail(f, FERRY_EINVAL, "object_create: the %s missing",

@@ -126,7 +126,7 @@ int ferry_store_open(ferry *f, const ferry_store_options *options, ferry_store *
 int ferry_store_add(ferry_store *s, ferry_object_type type)
 {
     fy_objects *objects = s->objects;
-    if (type.index >= objects->type_count)
+    if (!fy_type_is_known(objects, type.index))
         return fy_fail(s->f, FERRY_EINVAL, "store_add: type %u is not registered", type.index);
     fy_type *known = &objects->types[type.index];
     if ((known->ops.flags & FERRY_OBJECT_SHARED) != 0)

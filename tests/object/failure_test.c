@@ -309,12 +309,29 @@ static void test_frame_of_several_objects_comes_once(void **state)
     CHECK(a[0].alive + a[1].alive == 0);
 }
 
+/* Goal: a number that a rank has left out is no type there (a collection or blocks that it has not
+ * made). Method: a type with a higher number is registered. */
+static void test_type_left_out_makes_no_object(void **state)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops, .flat_bytes = sizeof(uint64_t)};
+    (void)state;
+    test_job job;
+    uint64_t *data = make_data(); /* the library frees it with the object */
+    ferry_object object;
+    job_open(&job, 1, 0, 0);
+    CHECK(fy_type_register_as(job.f[0], &ops, 3) == 0);
+    CHECK(ferry_object_create(job.f[0], (ferry_object_type){2}, data, &object) == FERRY_EINVAL);
+    CHECK(ferry_object_create(job.f[0], (ferry_object_type){3}, data, &object) == 0);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation_of_objects_may_fail),
         cmocka_unit_test(test_frame_of_several_objects_comes_once),
         cmocka_unit_test(test_spoilt_frames_do_no_harm),
+        cmocka_unit_test(test_type_left_out_makes_no_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
