@@ -65,17 +65,21 @@ static void tree_of(const fy_collective *c, tree *t)
         t->parent = (int)(((int64_t)t->parent + c->root) % c->ranks);
 }
 
-/* The post of the data is the first one after those of the barrier. */
+/* The post of the data is the last one. A rank says that it is ready before its children have said
+ * so: its data come meanwhile. */
 static void broadcast_begin(fy_collective *c, const tree *t)
 {
     fy_plan_add_barrier_sometimes(c, TAG_BARRIER);
+    uint32_t ready = c->post_count;
     for (int i = 0; i < t->count && t->large; i++)
-        fy_plan_take(c, t->children[i], TAG_READY, NULL, 0);
-    if (t->parent < 0)
-        return;
-    (void)fy_plan_receive(c, t->parent, TAG_DATA, c->what.out, c->size_bytes);
-    if (t->large)
-        fy_plan_send(c, t->parent, TAG_READY, NULL, 0);
+        (void)fy_plan_receive(c, t->children[i], TAG_READY, NULL, 0);
+    if (t->parent >= 0) {
+        (void)fy_plan_receive(c, t->parent, TAG_DATA, c->what.out, c->size_bytes);
+        if (t->large)
+            fy_plan_send(c, t->parent, TAG_READY, NULL, 0);
+    }
+    for (int i = 0; i < t->count && t->large; i++)
+        fy_plan_await(c, ready++);
 }
 
 void fy_plan_broadcast(fy_collective *c)

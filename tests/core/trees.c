@@ -148,17 +148,19 @@ static int reduce_scatter(ferry *f, double *in, double *out, size_t count)
     return ferry_reduce_scatter(f, FERRY_DOUBLE, FERRY_SUM, in, out, count);
 }
 
+/* Calls of pieces too, if these have 512 KiB at most together. */
 static int measure(ferry *f, size_t count)
 {
-    enum { CALLS = 4 };
+    enum { CALLS = 4, OF_ONE = 3, SHARED_MAX = 64 * 1024 };
     static call_fn *const calls[] = {broadcast, reduce,    allreduce,
                                      scatter,   allgather, reduce_scatter};
     static const char *const names[] = {"broadcast", "reduce",    "allreduce",
                                         "scatter",   "allgather", "reduce_scatter"};
-    size_t all = (count + 1) * (size_t)ferry_ranks(f);
-    double *in = calloc(all, sizeof(*in)), *out = calloc(all, sizeof(*out));
+    size_t all = count * (size_t)ferry_ranks(f), kinds = all > SHARED_MAX ? OF_ONE : 2 * OF_ONE;
+    all = all > SHARED_MAX ? count : all;
+    double *in = calloc(all + 1, sizeof(*in)), *out = calloc(all + 1, sizeof(*out));
     CHECK(f, in != NULL && out != NULL);
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < kinds; i++) {
         CHECK(f, calls[i](f, in, out, count) == 0 && ferry_barrier(f) == 0);
         uint64_t start = ferry_now(f);
         for (int k = 0; k < CALLS; k++)
