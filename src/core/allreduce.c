@@ -61,7 +61,7 @@ static int position_of(const fy_pairing *p, int rank)
     return rank < 2 * p->rest ? rank / 2 : rank - p->rest;
 }
 
-/* Not one position collects the shares, but all do. */
+/* All ranks collect the shares. */
 enum { ALL_COLLECT = -1 };
 
 /* Rounds among ranks that hold a run of ranks each: two exchange what they have, and combine it.

@@ -94,11 +94,11 @@ static void exchange_send_all(fy_collective *c, pieces *in, int partners, bool l
 }
 
 /* With many ranks small pieces go all together along a tree, and each rank keeps its own. */
-enum { TREE_RANKS_MIN = 8, TREE_BYTES = 4 * 1024 };
+enum { DIRECT_RANKS_MAX = 8, TREE_BYTES = 4 * 1024 };
 
 static bool goes_by_tree(const fy_collective *c, size_t all_bytes)
 {
-    return c->ranks > TREE_RANKS_MIN && all_bytes <= TREE_BYTES && all_bytes > 0;
+    return c->ranks > DIRECT_RANKS_MAX && all_bytes <= TREE_BYTES && all_bytes > 0;
 }
 
 /* A broadcast of all pieces. */
