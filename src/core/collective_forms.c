@@ -1,28 +1,37 @@
 /* The short forms of collectives, over all members. */
 #include "core/collective.h"
 
-/* Those that do not combine, of bytes. All fields are set: a structure that is cleared first takes
- * longer than a small call may. */
+/* A call over all members. All fields are set: a structure that is cleared first takes longer than
+ * a small call may. */
+static ferry_collective form(ferry_collective_kind kind, int root, const void *in, void *out,
+                             size_t count, ferry_type type)
+{
+    return (ferry_collective){.size = sizeof(ferry_collective),
+                              .kind = kind,
+                              .root = root,
+                              .in = in,
+                              .out = out,
+                              .count = count,
+                              .type = type,
+                              .reduction = FERRY_REPLACE,
+                              .value_bytes = 0,
+                              .combine = NULL,
+                              .combine_arg = NULL,
+                              .group = NULL,
+                              .in_counts = NULL,
+                              .in_offsets = NULL,
+                              .out_counts = NULL,
+                              .out_offsets = NULL};
+}
+
+/* Those that do not combine, of bytes. */
 static int move_pieces(ferry *f, ferry_collective_kind kind, int root, const void *in,
                        const size_t *in_sizes, void *out, const size_t *out_sizes,
                        size_t size_bytes)
 {
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = kind,
-                                   .root = root,
-                                   .in = in,
-                                   .out = out,
-                                   .count = size_bytes,
-                                   .type = FERRY_BYTE,
-                                   .reduction = FERRY_REPLACE,
-                                   .value_bytes = 0,
-                                   .combine = NULL,
-                                   .combine_arg = NULL,
-                                   .group = NULL,
-                                   .in_counts = in_sizes,
-                                   .in_offsets = NULL,
-                                   .out_counts = out_sizes,
-                                   .out_offsets = NULL};
+    ferry_collective what = form(kind, root, in, out, size_bytes, FERRY_BYTE);
+    what.in_counts = in_sizes;
+    what.out_counts = out_sizes;
     return fy_collective_call_own(f, &what);
 }
 
@@ -83,22 +92,8 @@ int ferry_alltoallv(ferry *f, const void *in, const size_t *in_sizes, void *out,
 static int reduce(ferry *f, ferry_collective_kind kind, int root, ferry_type type,
                   ferry_reduction reduction, const void *in, void *out, size_t count)
 {
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = kind,
-                                   .root = root,
-                                   .in = in,
-                                   .out = out,
-                                   .count = count,
-                                   .type = type,
-                                   .reduction = reduction,
-                                   .value_bytes = 0,
-                                   .combine = NULL,
-                                   .combine_arg = NULL,
-                                   .group = NULL,
-                                   .in_counts = NULL,
-                                   .in_offsets = NULL,
-                                   .out_counts = NULL,
-                                   .out_offsets = NULL};
+    ferry_collective what = form(kind, root, in, out, count, type);
+    what.reduction = reduction;
     return fy_collective_call_own(f, &what);
 }
 
